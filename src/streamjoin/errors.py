@@ -1,0 +1,5 @@
+"""The one error a user of streamjoin meets."""
+
+
+class StreamJoinError(ValueError):
+    """A call that cannot be served: the message names the argument, what was given and what is accepted."""

@@ -1,0 +1,68 @@
+# `make test` and `make demo` set up all they need, once. On a machine with several Pythons: make PYTHON=python3.12 test
+
+PYTHON ?= python3 python3.13 python3.12 python3.11
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --constraint requirements.lock --editable
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help setup test test-slow lint format demo lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(INSTALLED) ## create .venv and install the pinned dependencies; does nothing when they are there
+
+test: lint ## lint, then all tests but the slow ones; ARGS="-k name" goes to pytest
+	$(PY) -m pytest $(ARGS)
+
+test-slow: $(INSTALLED) ## only the slow tests
+	$(PY) -m pytest -m slow $(ARGS)
+
+lint: $(INSTALLED) ## ruff, mypy --strict, import directions
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+format: $(INSTALLED) ## fix what ruff can fix
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+demo: $(INSTALLED) ## run the demonstration
+	$(PY) -m streamjoin
+
+lock: ## make requirements.lock fit pyproject.toml; UPGRADE=1 takes the newest versions
+	@$(ensure_venv)
+	@$(PY) -m uv --version >/dev/null 2>&1 || $(PIP) install --quiet uv
+	$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras $(if $(UPGRADE),--upgrade) \
+		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
+clean: ## remove .venv, caches and builds
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamp is written last: a set-up that was interrupted starts again.
+$(INSTALLED): pyproject.toml requirements.lock
+	@$(ensure_venv)
+	@echo "Installing the pinned dependencies into $(VENV): a minute or two, this once."
+	@$(INSTALL) '.[dev]'
+	@touch $@
+
+# Keeps a virtual environment that works, else makes one with the first of PYTHON that can.
+define ensure_venv
+	$(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && exit; \
+	for python in $(PYTHON); do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+		without_venv=$$python; \
+		$$python -c 'import ensurepip, venv' 2>/dev/null || continue; \
+		exec $$python -m venv --clear $(VENV); \
+	done; \
+	if [ -n "$$without_venv" ]; then \
+		echo "$$without_venv cannot create virtual environments: install its venv module (Debian, Ubuntu: apt install python3-venv)." >&2; \
+	else \
+		echo "No Python 3.11 or later among '$(PYTHON)': install one, or name it with make PYTHON=/path/to/python3." >&2; \
+	fi; \
+	exit 1
+endef

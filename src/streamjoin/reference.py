@@ -88,9 +88,7 @@ def join(
     if how == "left_semi":
         for l in lefts:
             # The match that released it: of the first batch that held any, the earliest.
-            released = [
-                (0 if waits_for_order else max(l.batch, r.batch), max(l.t, r.t)) for m, r in pairs if m is l
-            ]
+            released = [(0 if waits_for_order else max(l.batch, r.batch), max(l.t, r.t)) for m, r in pairs if m is l]
             if released:
                 rows.append(Joined(l.row, None, min(released)[1]))
     history = max((row.t for row in lefts + rights), default=0)
@@ -132,9 +130,7 @@ def _number(lefts: list[_Admitted], rights: list[_Admitted]) -> None:
         row.position = position
 
 
-def _in_window(
-    window: Window, l: _Admitted, r: _Admitted, lefts: list[_Admitted], rights: list[_Admitted]
-) -> bool:
+def _in_window(window: Window, l: _Admitted, r: _Admitted, lefts: list[_Admitted], rights: list[_Admitted]) -> bool:
     match window:
         case Between(lower, upper, closed):
             d = r.t - l.t

@@ -29,7 +29,10 @@ class Window:
 
     def __and__(self, other: object) -> "Both":
         match self, other:
-            case (Last() as count, Between() | Tumbling() as time) | (Between() | Tumbling() as time, Last() as count):
+            case (Last() as count, Between() | Tumbling() as time) | (
+                Between() | Tumbling() as time,
+                Last() as count,
+            ):
                 return Both(count, time)
         raise StreamJoinError(
             f"window: cannot combine {self} & {other}; & takes one last(...) and one within, between or tumbling"
@@ -173,7 +176,7 @@ def _sides(verb: str, what: str, both: _T | None, left: _T | None, right: _T | N
     raise StreamJoinError(f"{verb}: give one {what}, or both left= and right=")
 
 
-def _at_least(least: int, value: Duration, argument: str) -> int:
+def _at_least(least: int, value: object, argument: str) -> int:
     us = microseconds(value, argument)
     if us < least:
         raise StreamJoinError(f"{argument}: expected a duration {'> 0' if least else '>= 0'}; got {value!r}")

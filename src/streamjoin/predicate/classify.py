@@ -1,0 +1,223 @@
+"""A condition taken apart into conjuncts, each in the most useful class that it belongs to.
+
+In order of preference: one-sided, equi, band, compiled, residual. One-sided sub-expressions become `Key` columns,
+numbered as they are met, equal ones only once.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from streamjoin.duration import UNITS
+from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
+from streamjoin.predicate.evaluate import evaluate
+from streamjoin.predicate.expr import Call, Cast, Column, Expr, Key, Literal, Opaque
+from streamjoin.predicate.linear import MIRRORED, difference
+from streamjoin.predicate.rules import COMPARISONS, RULES
+from streamjoin.predicate.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    INTEGRAL_RANGE,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    VOID,
+    Type,
+)
+
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_DIVISIONS = frozenset(("/", "%", "div", "pmod"))
+_CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "datediff"))
+
+
+def classify(condition: Expr) -> tuple[Conjunct, ...]:
+    """The conjuncts of a condition; one that is always true is left out."""
+    keys = _Keys()
+    parts = (_classified(part, keys) for part in _split(_pushed(condition)))
+    return tuple(_merged([part for part in parts if part is not None]))
+
+
+@dataclass
+class _Keys:
+    known: dict[Key, Key] = field(default_factory=dict)
+
+    def key(self, expr: Expr, type: Type | None = None) -> Key:
+        """The key column of a one-sided expression."""
+        if type is None:
+            type = expr.type
+        while isinstance(expr, Cast) and expr.implicit and (expr.type == type or expr.type == UNKNOWN):
+            expr = expr.arg
+            type = expr.type if type == UNKNOWN else type
+        key = Key(type, expr)
+        if key not in self.known:
+            number = sum(known.side == key.side for known in self.known)
+            self.known[key] = replace(key, name=f"_{key.side}{number}")
+        return self.known[key]
+
+
+def _pushed(expr: Expr) -> Expr:
+    """NOT moved down to the comparisons: sound in three-valued logic, and Spark orders NaN like any number."""
+    match expr:
+        case Call(op="NOT", args=(Call(op="NOT", args=(inner,)),)):
+            return _pushed(inner)
+        case Call(op="NOT", args=(Call(op="AND" | "OR" as op, args=args),)):
+            return Call(BOOLEAN, "OR" if op == "AND" else "AND", tuple(_pushed(_not(arg)) for arg in args))
+        case Call(op="NOT", args=(Call(op=op) as inner,)) if op in _NEGATED:
+            return replace(inner, op=_NEGATED[op])
+        case Call(op="AND" | "OR"):
+            return expr.rebuilt(_pushed)
+    return expr
+
+
+def _not(expr: Expr) -> Expr:
+    return Call(BOOLEAN, "NOT", (expr,))
+
+
+def _split(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Call) and expr.op == "AND":
+        for arg in expr.args:
+            yield from _split(arg)
+    else:
+        yield expr
+
+
+def _classified(part: Expr, keys: _Keys) -> Conjunct | None:
+    if not part.sides:
+        return None if _always(part) else _compiled(part, keys)
+    if len(part.sides) == 1:
+        return OneSided(part, keys.key(part))
+    if isinstance(part, Call) and part.op in COMPARISONS:
+        if (equi := _equi(part, keys)) is not None:
+            return equi
+        if (found := difference(part)) is not None:
+            left, right = keys.key(found.left, found.type), keys.key(found.right, found.type)
+            return Band(part, left, right, found.lower, found.upper, found.margin, found.specials)
+    return _compiled(part, keys)
+
+
+def _always(part: Expr) -> bool:
+    try:
+        return evaluate(part, {}, {}) is True
+    except (EvaluationError, NotEvaluable):
+        return False
+
+
+def _equi(part: Call, keys: _Keys) -> Equi | None:
+    a, b = part.args
+    if part.op not in ("=", "<=>") or {len(a.sides), len(b.sides)} != {1} or a.sides == b.sides:
+        return None
+    left, right = (keys.key(arg) for arg in ((a, b) if a.sides == {"l"} else (b, a)))
+    if left.type != right.type or left.type == UNKNOWN:
+        return None
+    decides = left.type.is_plain or left.type.is_decimal or left.type in (STRING, BINARY)
+    return Equi(part, left, right, part.op == "<=>", decides)
+
+
+def _merged(parts: list[Conjunct]) -> Iterator[Conjunct]:
+    """Two bounds on the same difference are one band."""
+    bands: dict[tuple[Key, Key], Band] = {}
+    for part in parts:
+        if isinstance(part, Band):
+            pair = (part.left, part.right)
+            bands[pair] = _intersection(bands[pair], part) if pair in bands else part
+    for part in parts:
+        if not isinstance(part, Band):
+            yield part
+        elif (band := bands.pop((part.left, part.right), None)) is not None:
+            yield band
+
+
+def _intersection(a: Band, b: Band) -> Band:
+    return Band(
+        Call(BOOLEAN, "AND", (a.exact, b.exact)),
+        a.left,
+        a.right,
+        max((x for x in (a.lower, b.lower) if x), key=lambda x: (x.value, x.open), default=None),
+        min((x for x in (a.upper, b.upper) if x), key=lambda x: (x.value, not x.open), default=None),
+        a.margin | b.margin,
+        a.specials & b.specials,
+    )
+
+
+def _compiled(part: Expr, keys: _Keys) -> Conjunct:
+    compiled = _over_keys(part, keys, guarded=False)
+    return Residual(part) if compiled is None else Compiled(compiled)
+
+
+def _over_keys(expr: Expr, keys: _Keys, *, guarded: bool) -> Expr | None:
+    """The expression over key columns and constants, in machine numbers only; None where it needs more.
+
+    Under a CASE or on the right of AND and OR (`guarded`), a sub-expression that may raise is not computed ahead
+    of its guard: its columns are, and it is evaluated behind the guard.
+    """
+    if len(expr.sides) == 1 and (isinstance(expr, Column) or not (guarded and _may_raise(expr))):
+        return keys.key(expr) if expr.type.is_plain else None
+    match expr:
+        case Literal():
+            return expr if expr.type.is_plain or expr.type == VOID else None
+        case Cast(type=type, arg=Literal()) if type.is_plain:
+            return expr
+        case Cast(type=type, arg=arg) if type.is_plain and arg.type.is_plain and not _reads_zone(expr):
+            return _rebuilt(expr, keys, guarded)
+        case Call(op=op, type=type) if op in RULES and (type.is_plain or type == VOID):
+            expr = _in_whole_numbers(expr)
+            return None if _reads_zone(expr) else _rebuilt(expr, keys, guarded)
+    return None
+
+
+def _rebuilt(expr: Expr, keys: _Keys, guarded: bool) -> Expr | None:
+    lazy = isinstance(expr, Call) and expr.op in ("CASE", "AND", "OR", "coalesce")
+    parts = [_over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
+    if None in parts:
+        return None
+    rest = iter(part for part in parts if part is not None)
+    return expr.rebuilt(lambda _: next(rest))
+
+
+def _in_whole_numbers(expr: Call) -> Call:
+    """``whole <= 10.5`` as ``whole <= 10``: a comparison of whole numbers with a decimal constant needs no decimals."""
+    match expr:
+        case Call(op=op, args=(Cast(arg=whole, implicit=True), constant)) if whole.type.is_integral:
+            pass
+        case Call(op=op, args=(constant, Cast(arg=whole, implicit=True))) if whole.type.is_integral:
+            op = MIRRORED.get(op, op)
+        case _:
+            return expr
+    if op not in ("<", "<=", ">", ">=") or not constant.type.is_decimal or constant.sides or not whole.sides:
+        return expr
+    value = evaluate(constant, {}, {})
+    if not isinstance(value, Decimal):
+        return expr
+    limit = math.ceil(value) if op in ("<", ">=") else math.floor(value)
+    if not -INTEGRAL_RANGE[BIGINT] <= limit < INTEGRAL_RANGE[BIGINT]:
+        return expr
+    as_bigint = whole if whole.type == BIGINT else Cast(BIGINT, whole, implicit=True)
+    return Call(BOOLEAN, op, (as_bigint, Literal(BIGINT, limit, str(limit))), span=expr.span)
+
+
+def _reads_zone(expr: Expr) -> bool:
+    """Whether Spark looks at the session's time zone: zoned times subtracted, moved by days, or made of dates."""
+    if isinstance(expr, Cast):
+        return TIMESTAMP in (expr.type, expr.arg.type) and expr.type != expr.arg.type
+    types = [child.type for child in expr.children]
+    if not isinstance(expr, Call) or expr.op not in ("+", "-") or TIMESTAMP not in types:
+        return False
+    shifts = [child for child in expr.children if child.type.is_interval]
+    return (
+        DATE in types or not all(isinstance(s, Literal) and abs(s.value) < UNITS["day"] for s in shifts) or not shifts
+    )
+
+
+def _may_raise(expr: Expr) -> bool:
+    match expr:
+        case Opaque():
+            return True
+        case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):
+            return True
+        case Call(op=op, type=type) if op in _DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
+            return True
+    return any(_may_raise(child) for child in expr.children)

@@ -1,0 +1,150 @@
+"""The parts of a predicate, each by how it can be served.
+
+A predicate is true when all of its conjuncts are. An index may narrow by `Equi` and `Band`; where such a part does
+not decide by itself (`decides` is False), its written form `exact` has the last word.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from streamjoin.duration import format_duration
+from streamjoin.predicate.arithmetic import order_key
+from streamjoin.predicate.expr import Call, Expr, Key, Side
+from streamjoin.predicate.linear import Bound, Margin, classes
+from streamjoin.predicate.types import DATE
+from streamjoin.window import Both, Last, Window
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """One part of a predicate; `exact` is the condition as it was written."""
+
+    exact: Expr
+    kind: ClassVar[str]
+
+    @property
+    def keys(self) -> Iterator[Key]:
+        """The columns to be computed for it before the join."""
+        return (node for node in self.exact.walk() if isinstance(node, Key))
+
+    def __str__(self) -> str:
+        return str(self.exact)
+
+
+@dataclass(frozen=True)
+class Equi(Conjunct):
+    """``left = right``, or with `null_safe` ``left <=> right``."""
+
+    left: Key
+    right: Key
+    null_safe: bool
+    decides: bool
+    kind = "equi"
+
+    def admits(self, f: Any, g: Any) -> bool:
+        """Whether a pair of key values passes."""
+        if f is None or g is None:
+            return self.null_safe and f is g
+        return order_key(f) == order_key(g)
+
+
+@dataclass(frozen=True)
+class Band(Conjunct):
+    """``lower <= left - right <= upper``; a bound of None is no bound.
+
+    Floating keys are compared with a `margin`, because the bounds stand for a condition that rounds in its own
+    way. NaN and the infinities are not subtracted: `specials` lists the combinations that can match.
+    """
+
+    left: Key
+    right: Key
+    lower: Bound | None
+    upper: Bound | None
+    margin: Margin
+    specials: frozenset[tuple[str, str]]
+    kind = "band"
+
+    @property
+    def decides(self) -> bool:
+        """Whether the bounds are the condition, so that nothing needs to be checked after them."""
+        return self.margin.relative == 0 and self.margin.absolute == 0
+
+    def whole(self) -> tuple[int | None, int | None]:
+        """The bounds as inclusive whole numbers, for keys that are whole numbers."""
+        lower = None if self.lower is None else _first_whole(self.lower)
+        upper = None if self.upper is None else -_first_whole(Bound(-self.upper.value, self.upper.open))
+        return lower, upper
+
+    def admits(self, f: Any, g: Any) -> bool:
+        """Whether a pair of key values passes the narrowing test: always when the condition holds."""
+        if f is None or g is None:
+            return False
+        pair = classes(f), classes(g)
+        if pair != ("finite", "finite"):
+            return pair in self.specials
+        f, g = Fraction(f), Fraction(g)
+        margin = self.margin.at(f, g)
+        above = self.lower is None or _clears(f - g - self.lower.value + margin, self.lower.open and not margin)
+        return above and (
+            self.upper is None or _clears(self.upper.value + margin - (f - g), self.upper.open and not margin)
+        )
+
+    def __str__(self) -> str:
+        below = f"{self._written(self.lower)} {'<' if self.lower.open else '<='} " if self.lower else ""
+        above = f" {'<' if self.upper.open else '<='} {self._written(self.upper)}" if self.upper else ""
+        return f"{below}{Call(self.left.type, '-', (self.left, self.right))}{above}"
+
+    def _written(self, bound: Bound) -> str:
+        value = bound.value
+        if value.denominator != 1:
+            return repr(float(value))
+        if self.left.type.is_timestamp:
+            return format_duration(value.numerator)
+        return f"{value.numerator} days" if self.left.type == DATE else str(value.numerator)
+
+
+@dataclass(frozen=True)
+class OneSided(Conjunct):
+    """A condition on one side alone."""
+
+    key: Key
+    kind = "one-sided"
+
+    @property
+    def side(self) -> Side:
+        """The side it speaks of."""
+        return self.key.side
+
+    def may_filter(self, how: str, window: Window) -> bool:
+        """Whether its rows may be dropped before the join.
+
+        Not where the side is preserved (an unmatched row must come out), and not where a count window counts it.
+        """
+        preserved = {"l": ("left", "full", "left_anti"), "r": ("right", "full")}[self.side]
+        return how not in preserved and not isinstance(window, Last | Both)
+
+
+@dataclass(frozen=True)
+class Compiled(Conjunct):
+    """Any other condition on numbers: `exact` holds `Key` leaves and is compiled for the kernels."""
+
+    kind = "compiled"
+
+
+@dataclass(frozen=True)
+class Residual(Conjunct):
+    """A condition that only Spark evaluates."""
+
+    kind = "residual"
+
+
+def _first_whole(bound: Bound) -> int:
+    first = math.ceil(bound.value)
+    return first + 1 if bound.open and first == bound.value else first
+
+
+def _clears(distance: Fraction, strictly: bool) -> bool:
+    return distance > 0 if strictly else distance >= 0

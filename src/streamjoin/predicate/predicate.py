@@ -1,0 +1,75 @@
+"""A whole predicate: its meaning, its conjuncts, the key columns they need, the window it implies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.predicate.conjunct import Band, Conjunct
+from streamjoin.predicate.evaluate import evaluate
+from streamjoin.predicate.expr import Column, Expr, Key, Side
+from streamjoin.predicate.linear import ZONE_MARGIN, Bound
+from streamjoin.window import Between, Closed
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition on two rows, and the conjuncts it is served by.
+
+    Calling it evaluates the condition as written, for tests and for `reference.join`: True, False or None.
+    """
+
+    text: str
+    condition: Expr
+    conjuncts: tuple[Conjunct, ...]
+
+    def __call__(self, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool | None:
+        return evaluate(self.condition, left, right)  # type: ignore[no-any-return]
+
+    def keys(self, side: Side) -> list[Key]:
+        """The columns that Spark computes for one side before the join, each once."""
+        found = {key.name: key for conjunct in self.conjuncts for key in conjunct.keys if key.side == side}
+        return [found[name] for name in sorted(found, key=lambda name: int(name[2:]))]
+
+    def window(self, time: tuple[str, str]) -> tuple[Between, "Predicate"] | None:
+        """The window that time bounds in the condition amount to, and what is left of the condition.
+
+        None where the condition does not bound the time between the rows on both ends.
+        """
+        for conjunct in self.conjuncts:
+            if isinstance(conjunct, Band) and _on_time(conjunct, time):
+                break
+        else:
+            return None
+        if conjunct.lower is None or conjunct.upper is None:
+            open_end = "r" if conjunct.lower is None else "l"
+            raise StreamJoinError(
+                f"on: {conjunct.exact} bounds the time between the rows on one end only, so {open_end} rows would "
+                "be kept for ever; bound the other end too, or give window="
+            )
+        window = _as_window(conjunct.lower, conjunct.upper, 0 if conjunct.decides else ZONE_MARGIN)
+        rest = tuple(c for c in self.conjuncts if c is not conjunct) if conjunct.decides else self.conjuncts
+        return window, replace(self, conjuncts=rest)
+
+    def __str__(self) -> str:
+        width = max((len(conjunct.kind) for conjunct in self.conjuncts), default=0)
+        return "\n".join((self.text, *(f"  {c.kind:<{width}}  {c}" for c in self.conjuncts)))
+
+
+def _on_time(band: Band, time: tuple[str, str]) -> bool:
+    pairs = zip((band.left, band.right), time, strict=True)
+    return band.left.type.is_timestamp and all(
+        isinstance(key.arg, Column) and key.arg.path == (name,) and key.arg.type == key.type for key, name in pairs
+    )
+
+
+def _as_window(lower: Bound, upper: Bound, margin: int) -> Between:
+    """Bounds on ``t_l - t_r`` turned round into bounds on ``t_r - t_l``, wider by a margin."""
+    closed: dict[tuple[bool, bool], Closed] = {
+        (False, False): "both",
+        (False, True): "left",
+        (True, False): "right",
+        (True, True): "neither",
+    }
+    ends = (False, False) if margin else (upper.open, lower.open)
+    return Between(int(-upper.value) - margin, int(-lower.value) + margin, closed[ends])

@@ -24,7 +24,7 @@ lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-logo
 
 format: $(INSTALLED) ## fix what ruff can fix
 	$(PY) -m ruff check --fix
@@ -48,6 +48,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@$(ensure_venv)
 	@echo "Installing the pinned dependencies into $(VENV): a minute or two, this once."
 	@$(INSTALL) '.[dev]'
+	@$(PY) -m streamjoin.spark.java >/dev/null 2>&1 || $(INSTALL) '.[dev,java]'
 	@touch $@
 
 # Keeps a virtual environment that works, else makes one with the first of PYTHON that can.

@@ -1,0 +1,43 @@
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+from pyspark.sql import SparkSession
+
+from streamjoin.spark.java import ensure_java
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of the test run: two cores, UTC, nothing left in the working directory."""
+    scratch = tmp_path_factory.mktemp("spark")
+    ensure_java()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = (
+            SparkSession.builder.master("local[2]")
+            .appName("streamjoin tests")
+            .config("spark.log.level", "ERROR")
+            .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={scratch}")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", 2)
+            .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+            .config("spark.ui.enabled", False)
+            .config("spark.ui.showConsoleProgress", False)
+            .getOrCreate()
+        )
+        yield session
+        session.stop()

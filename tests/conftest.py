@@ -1,5 +1,6 @@
 import os
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,10 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from streamjoin.spark.java import ensure_java
+
+# PySpark turns timestamps into naive datetimes in the process's own time zone.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True, derandomize=True)

@@ -75,10 +75,12 @@ def _integral(value: int, type: Type) -> int:
 
 
 def _decimal(value: Decimal, type: Type) -> Decimal:
-    rounded = value.quantize(Decimal(1).scaleb(-type.scale), context=_CONTEXT)
-    if abs(rounded) >= Decimal(10) ** (type.precision - type.scale):
-        raise EvaluationError(f"{value} does not fit into {type}")
-    return rounded
+    limit = Decimal(10) ** (type.precision - type.scale)
+    if abs(value) < limit:
+        rounded = value.quantize(Decimal(1).scaleb(-type.scale), context=_CONTEXT)
+        if abs(rounded) < limit:
+            return rounded
+    raise EvaluationError(f"{value} does not fit into {type}")
 
 
 def _result(value: Any, type: Type) -> Any:
@@ -153,19 +155,15 @@ def _abs(type: Type, a: Any) -> Any:
     return _result(abs(a), type)
 
 
-def _saturated(value: float, rounded: Callable[[float], int]) -> int:
-    """A double as a bigint the way the JVM converts it: NaN is 0, what is too large is the extreme."""
-    if math.isnan(value):
-        return 0
-    limit = INTEGRAL_RANGE[BIGINT]
-    return limit - 1 if value >= limit else -limit if value < -limit else rounded(value)
-
-
 def _whole(rounded: Callable[[Any], int]) -> Callable[..., Any]:
+    """Floor or ceil."""
+
     def apply(type: Type, a: Any) -> Any:
-        if isinstance(a, float):
-            return _saturated(a, rounded)
-        return _decimal(Decimal(rounded(a)), type) if type.is_decimal else a
+        if isinstance(a, float) and math.isnan(a):
+            return 0  # as the JVM converts it
+        if a in (math.inf, -math.inf):
+            raise EvaluationError(f"{a} has no {type}")
+        return _result(Decimal(rounded(a)) if type.is_decimal else rounded(a), type)
 
     return apply
 
@@ -244,6 +242,9 @@ TYPED: dict[str, Callable[..., Any]] = {
     "datediff": _minus,
 }
 """Operators whose result must fit into its type, which they take first."""
+
+DIVISIONS = frozenset(("/", "%", "div", "pmod"))
+"""Operators that look at their second argument first, and raise when it is zero."""
 
 SIMPLE: dict[str, Callable[..., Any]] = {
     "NOT": operator.not_,

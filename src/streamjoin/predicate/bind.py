@@ -5,10 +5,9 @@ sqlglot parses (Spark dialect); this module resolves names against the two schem
 are carried as text for Spark. Every error shows the text with a caret under the place.
 """
 
-import contextlib
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlglot
 from sqlglot import exp
@@ -18,8 +17,8 @@ from sqlglot.errors import ParseError, TokenError
 from streamjoin.duration import CALENDAR_UNITS, UNITS, microseconds
 from streamjoin.errors import StreamJoinError
 from streamjoin.predicate import rules
-from streamjoin.predicate.arithmetic import EvaluationError, cast_value
-from streamjoin.predicate.constant import number, typed_text
+from streamjoin.predicate.arithmetic import cast_value
+from streamjoin.predicate.constant import SUFFIXES, number, typed_text
 from streamjoin.predicate.expr import NO_SPAN, Cast, Column, Expr, Literal, Opaque, Side, Span
 from streamjoin.predicate.pointer import closing_paren, explained, pointed, suggestion
 from streamjoin.predicate.types import (
@@ -43,7 +42,12 @@ class _Text(Spark):  # type: ignore[misc]
     """Spark's grammar with every function call left as it was written."""
 
     class Parser(Spark.Parser):  # type: ignore[misc]
-        FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 (sqlglot's own convention)
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser
+            for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
+            if name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR", "SUBSTRING", "TRIM")
+        }  # those with a syntax of their own
 
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -154,6 +158,8 @@ class _Binder:
                 return self.literal(node)
             case exp.Neg(this=exp.Literal(is_string=False) as positive):
                 return number(f"-{positive.this}", self.span(node))
+            case exp.Neg(this=exp.Cast() as suffixed) if self.is_suffixed(suffixed):
+                return self.suffixed(suffixed, sign="-")
             case exp.Between():
                 above = self.call(">=", [node.this, node.args["low"]], node)
                 return self.apply("AND", [above, self.call("<=", [node.this, node.args["high"]], node)], node)
@@ -206,15 +212,25 @@ class _Binder:
 
     def cast(self, node: exp.Cast) -> Expr:
         target = parse_type(node.to.sql(dialect="spark"))
+        if self.is_suffixed(node):
+            return self.suffixed(node)
         text = node.this.this if isinstance(node.this, exp.Literal) and node.this.is_string else None
         if text is not None and (literal := typed_text(text, target, self.span(node))) is not None:
             return literal
-        arg = self.bind(node.this)
-        if isinstance(arg, Literal) and arg.type.is_numeric and target.is_numeric:
-            with contextlib.suppress(EvaluationError):  # left for Spark to raise
-                value = cast_value(arg.value, arg.type, target)
-                return Literal(target, value, f"CAST({arg.text} AS {str(target).upper()})", span=self.span(node))
-        return Cast(target, arg, span=self.span(node))
+        return Cast(target, self.bind(node.this), span=self.span(node))
+
+    def is_suffixed(self, node: exp.Cast) -> bool:
+        """Whether it is a constant such as 5L or 3BD, which sqlglot reads as a cast."""
+        if not isinstance(node.this, exp.Literal):
+            return False
+        start, end = self.span(node.this)
+        return "start" not in node.this.meta or (not node.this.is_string and self.text[start:end][-1:].isalpha())
+
+    def suffixed(self, node: exp.Cast, sign: str = "") -> Expr:
+        digits, target = f"{sign}{node.this.this}", parse_type(node.to.sql(dialect="spark"))
+        plain = number(digits, self.span(node))
+        value = cast_value(plain.value, plain.type, target)
+        return Literal(target, value, f"{digits}{SUFFIXES[target.name]}", span=plain.span)
 
     def function(self, node: exp.Anonymous) -> Expr:
         name = str(node.this).lower()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from streamjoin.duration import UNITS
-from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable
+from streamjoin.predicate.arithmetic import DIVISIONS, EvaluationError, NotEvaluable
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Call, Cast, Column, Expr, Key, Literal, Opaque
@@ -30,7 +30,6 @@ from streamjoin.predicate.types import (
 )
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_DIVISIONS = frozenset(("/", "%", "div", "pmod"))
 _CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "datediff"))
 
 
@@ -218,6 +217,6 @@ def _may_raise(expr: Expr) -> bool:
             return True
         case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):
             return True
-        case Call(op=op, type=type) if op in _DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
+        case Call(op=op, type=type) if op in DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
             return True
     return any(_may_raise(child) for child in expr.children)

@@ -5,7 +5,6 @@ not decide by itself (`decides` is False), its written form `exact` has the last
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -26,9 +25,9 @@ class Conjunct:
     kind: ClassVar[str]
 
     @property
-    def keys(self) -> Iterator[Key]:
+    def keys(self) -> tuple[Key, ...]:
         """The columns to be computed for it before the join."""
-        return (node for node in self.exact.walk() if isinstance(node, Key))
+        return ()
 
     def __str__(self) -> str:
         return str(self.exact)
@@ -43,6 +42,11 @@ class Equi(Conjunct):
     null_safe: bool
     decides: bool
     kind = "equi"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Both sides of the equality."""
+        return self.left, self.right
 
     def admits(self, f: Any, g: Any) -> bool:
         """Whether a pair of key values passes."""
@@ -66,6 +70,11 @@ class Band(Conjunct):
     margin: Margin
     specials: frozenset[tuple[str, str]]
     kind = "band"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Both sides of the difference."""
+        return self.left, self.right
 
     @property
     def decides(self) -> bool:
@@ -114,6 +123,11 @@ class OneSided(Conjunct):
     kind = "one-sided"
 
     @property
+    def keys(self) -> tuple[Key, ...]:
+        """The condition itself, for where it may not filter."""
+        return (self.key,)
+
+    @property
     def side(self) -> Side:
         """The side it speaks of."""
         return self.key.side
@@ -132,6 +146,11 @@ class Compiled(Conjunct):
     """Any other condition on numbers: `exact` holds `Key` leaves and is compiled for the kernels."""
 
     kind = "compiled"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The leaves of the condition, each once."""
+        return tuple(dict.fromkeys(node for node in self.exact.walk() if isinstance(node, Key)))
 
 
 @dataclass(frozen=True)

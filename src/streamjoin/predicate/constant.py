@@ -19,6 +19,9 @@ from streamjoin.predicate.types import (
     decimal,
 )
 
+SUFFIXES = {"tinyint": "Y", "smallint": "S", "bigint": "L", "float": "F", "double": "D", "decimal": "BD"}
+"""The letters that give a constant its type."""
+
 
 def number(text: str, span: Span) -> Literal:
     """A constant without suffix: int, bigint or decimal by its size, double with an exponent."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from streamjoin.predicate.arithmetic import SIMPLE, TYPED, NotEvaluable, cast_value, in_unit_of, order_key
+from streamjoin.predicate.arithmetic import DIVISIONS, SIMPLE, TYPED, NotEvaluable, cast_value, in_unit_of, order_key
 from streamjoin.predicate.expr import Call, Cast, Column, Expr, Literal
 from streamjoin.predicate.types import DATE, UNKNOWN, Type
 
@@ -44,9 +44,11 @@ def evaluate(expr: Expr, left: Row, right: Row) -> Any:
         case Call(op=op, args=args, type=type):
             if UNKNOWN in (type, *(arg.type for arg in args)):
                 raise NotEvaluable(str(expr))
-            values = [evaluate(arg, left, right) for arg in args]
-            if None in values:
-                return None
+            values: list[Any] = [None] * len(args)
+            for i in reversed(range(len(args))) if op in DIVISIONS else range(len(args)):
+                values[i] = evaluate(args[i], left, right)
+                if values[i] is None:  # as in Spark, what comes after a NULL is not evaluated and cannot raise
+                    return None
             if op in SIMPLE:
                 return SIMPLE[op](*values)
             return TYPED[op](type, *(in_unit_of(type, arg.type, v) for arg, v in zip(args, values, strict=True)))

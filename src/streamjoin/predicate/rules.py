@@ -7,7 +7,7 @@ alone understands has the type `UNKNOWN`; an operator that meets it stays in the
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from streamjoin.predicate.expr import Call, Cast, Expr, Literal
+from streamjoin.predicate.expr import INFIX, Call, Cast, Expr, Literal
 from streamjoin.predicate.types import (
     BIGINT,
     BINARY,
@@ -69,7 +69,7 @@ def _wider(a: Type, b: Type) -> Type | None:
         return a
     if a == VOID:
         return b
-    if UNKNOWN in (a, b) or (STRING in (a, b) and {a, b} & _FROM_STRING):
+    if UNKNOWN in (a, b) or (STRING in (a, b) and (b if a == STRING else a).name in _FROM_STRING):
         return UNKNOWN  # Spark casts the string to the other's type, by rules that it keeps to itself
     if a.is_numeric and b.is_numeric:
         return _wider_number(a, b)
@@ -85,7 +85,10 @@ def _is_foreign(type: Type) -> bool:
     return not (type.is_numeric or type.is_plain or type in (STRING, BINARY, VOID, UNKNOWN))
 
 
-_FROM_STRING = frozenset((BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, *INTEGRAL_DIGITS, FLOAT, DOUBLE))
+_FROM_STRING = frozenset(
+    type.name
+    for type in (BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, DOUBLE, decimal(1, 0), *INTEGRAL_DIGITS)
+)
 
 
 def _wider_number(a: Type, b: Type) -> Type:
@@ -159,8 +162,8 @@ def _temporal(op: str, a: Type, b: Type) -> Type | None:
     """Dates and times moved by an interval or a number of days, and their differences."""
     if a.is_interval and b.is_interval and op in ("+", "-"):
         return INTERVAL_DAY if a == b == INTERVAL_DAY else INTERVAL
-    if op == "-" and a == b and (a == DATE or a.is_timestamp):
-        return INTERVAL_DAY if a == DATE else INTERVAL
+    if op == "-" and (a == DATE or a.is_timestamp) and (b == DATE or b.is_timestamp):
+        return UNKNOWN if a != b else INTERVAL_DAY if a == DATE else INTERVAL
     point, shift = (b, a) if op == "+" and (b == DATE or b.is_timestamp) else (a, b)
     if op not in ("+", "-") or not (point == DATE or point.is_timestamp):
         return None
@@ -175,7 +178,7 @@ def _left_to_spark(op: str, args: Sequence[Expr]) -> Expr:
     never = any(type in (BOOLEAN, BINARY) or type.name.startswith(_COLLECTIONS) for type in types)
     perhaps = any(type in (UNKNOWN, STRING, VOID) or _is_foreign(type) for type in types)
     scaled = op in ("*", "/") and any(type.is_interval for type in types) and any(type.is_numeric for type in types)
-    if never or types == [STRING, STRING] or not (perhaps or scaled):
+    if never or (types == [STRING, STRING] and op in INFIX) or not (perhaps or scaled):
         raise _refuse(op, args)
     return Call(UNKNOWN, op, tuple(args))
 
@@ -245,7 +248,8 @@ def _whole(op: str, args: Sequence[Expr]) -> Expr:
     """Floor and ceil."""
     (arg,) = args
     if arg.type.is_decimal:
-        return Call(decimal(arg.type.precision - arg.type.scale + 1, 0), op, (arg,))
+        whole = arg.type.precision - arg.type.scale
+        return Call(decimal(whole + bool(arg.type.scale), 0), op, (arg,))
     if not arg.type.is_numeric:
         return _left_to_spark(op, args)
     return Call(BIGINT, op, (arg if arg.type.is_integral else cast(arg, DOUBLE),))

@@ -9,6 +9,7 @@ every rounding on the way, and the condition as written decides.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -247,7 +248,7 @@ def _specials(comparison: Call, left: Expr, right: Expr) -> frozenset[tuple[str,
 
 def _samples(type: Type) -> Iterator[Any]:
     if not type.is_floating:
-        return iter((0, 1))
+        return iter((Decimal(0), Decimal(1)) if type.is_decimal else (0, 1))
     largest = (2 - 2**-23) * 2.0**127 if type == FLOAT else 1.7976931348623157e308
     return iter((0.0, largest, -largest, math.inf, -math.inf, math.nan))
 

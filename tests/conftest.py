@@ -1,3 +1,4 @@
+import logging
 import os
 import sys
 import time
@@ -5,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from streamjoin.spark.java import ensure_java
@@ -12,6 +14,10 @@ from streamjoin.spark.java import ensure_java
 # PySpark turns timestamps into naive datetimes in the process's own time zone.
 os.environ["TZ"] = "UTC"
 time.tzset()
+
+# PySpark logs every exception of Spark's a second time, with the Java stack.
+for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+    PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True, derandomize=True)

@@ -36,7 +36,7 @@ def main() -> None:
     predicate = parse(ON, TRADES, QUOTES)
     print(f"trades (l) x quotes (r), {WINDOW}\n\n{predicate}\n")
     for how in ("inner", "left"):
-        result = join(BATCHES, predicate, WINDOW, how, ordered=True)  # type: ignore[arg-type]
+        result = join(BATCHES, predicate, WINDOW, how, ordered=True)
         print(f"how={how!r}: {len(result.rows)} rows, {result.late_left + result.late_right} late row dropped")
         print("  join_time  trade            quote")
         for row in result.rows:

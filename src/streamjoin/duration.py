@@ -27,7 +27,7 @@ Duration = str | timedelta
 """What a user may write for a length of time."""
 
 _ACCEPTED = 'text such as "15 minutes", "1 day 2 hours" or "250 milliseconds", or a datetime.timedelta'
-_TERM = re.compile(r"\s*([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)", re.IGNORECASE | re.ASCII)
+_TERM = re.compile(r"\s*([+-]?)\s*(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})\s*([a-z]+)", re.IGNORECASE | re.ASCII)
 
 
 def microseconds(value: object, argument: str) -> int:
@@ -39,8 +39,10 @@ def microseconds(value: object, argument: str) -> int:
     250000
     """
     if isinstance(value, timedelta):
+        if value % timedelta(microseconds=1):  # pandas' Timedelta counts nanoseconds
+            raise StreamJoinError(f"{argument}: {value!r} is not a whole number of microseconds")
         return _checked(value // timedelta(microseconds=1), value, argument)
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         raise StreamJoinError(
             f"{argument}: the number {value!r} has no unit; "
             f'say which one is meant, as in "{value} seconds" or timedelta(seconds={value})'

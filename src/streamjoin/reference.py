@@ -14,8 +14,9 @@ batches shows only in who is admitted and, for an unordered semi join, in which 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from streamjoin.errors import StreamJoinError
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
 Row = Mapping[str, Any]
@@ -69,14 +70,14 @@ def join(
     ended: bool = True,
 ) -> Result:
     """Join two histories; with ``ended=False`` only what the last batch's watermark allows to be emitted."""
+    if how not in get_args(How):
+        raise StreamJoinError(f"how: expected one of {', '.join(get_args(How))}; got {how!r}")
     batches = list(batches)
     lefts, late_left, null_left = _admit([(b.watermark, b.left) for b in batches], time[0])
     rights, late_right, null_right = _admit([(b.watermark, b.right) for b in batches], time[1])
     _number(lefts, rights)
 
-    pairs = [
-        (l, r) for l in lefts for r in rights if _in_window(window, l, r, lefts, rights) and on(l.row, r.row) is True
-    ]
+    pairs = [(l, r) for l in lefts for r in rights if _in_window(window, l, r, lefts, rights) and on(l.row, r.row)]
     watermark = math.inf if ended else batches[-1].watermark if batches else None
     waits_for_order = ordered or isinstance(window, Last | Both)
     if waits_for_order:  # a row yet to come may go first, or push another out of its count window
@@ -168,7 +169,9 @@ def _decided(
             kept = left if side == "left" else right
             return (newer[kept].t, newer[kept].t) if kept < len(newer) else (math.inf, history)
         case Both(count, time):
-            return min(_decided(count, row, stream, side, history), _decided(time, row, stream, side, history))
+            # Who is among the last n when the row comes is open until then, even if its partners lie in the past.
+            chance, join_time = _decided(time, row, stream, side, history)
+            return min(_decided(count, row, stream, side, history), (max(row.t, chance), join_time))
     raise TypeError(f"not a window: {window!r}")
 
 

@@ -150,7 +150,7 @@ REFUSED = [
     # So is anything that is neither text nor timedelta.
     *(
         Refusal(value, f"delay: {EXPECTED}; got {value!r}")
-        for value in (None, Decimal(5), b"5 minutes", ["5 minutes"], timedelta)
+        for value in (None, True, Decimal(5), b"5 minutes", ["5 minutes"], timedelta)
     ),
     # Event time has whole microseconds only.
     Refusal("0.5 microseconds", "delay: '0.5 microseconds' is not a whole number of microseconds"),
@@ -171,7 +171,7 @@ def test_what_is_no_duration_is_refused_with_the_reason(refusal: Refusal) -> Non
     assert str(error.value) == refusal.message
 
 
-@pytest.mark.parametrize("value", [True, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_an_odd_number_is_refused_as_a_number(value: float) -> None:
     with pytest.raises(StreamJoinError, match=rf"^delay: the number {value} has no unit"):
         microseconds(value, "delay")

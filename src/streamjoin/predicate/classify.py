@@ -14,7 +14,7 @@ from streamjoin.predicate.arithmetic import DIVISIONS, EvaluationError, NotEvalu
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Call, Cast, Column, Expr, Key, Literal, Opaque
-from streamjoin.predicate.linear import MIRRORED, difference
+from streamjoin.predicate.linear import MIRRORED, Difference, difference
 from streamjoin.predicate.rules import COMPARISONS, RULES
 from streamjoin.predicate.types import (
     BIGINT,
@@ -93,9 +93,33 @@ def _classified(part: Expr, keys: _Keys) -> Conjunct | None:
         if (equi := _equi(part, keys)) is not None:
             return equi
         if (found := difference(part)) is not None:
-            left, right = keys.key(found.left, found.type), keys.key(found.right, found.type)
-            return Band(part, left, right, found.lower, found.upper, found.margin, found.specials)
+            return _band(part, found, keys)
     return _compiled(part, keys)
+
+
+def _band(part: Call, found: Difference, keys: _Keys) -> Band:
+    # Whole numbers meet in one type. Floating keys keep their own, so that the condition can be checked on them.
+    left, right = (
+        keys.key(atom, atom.type if found.type.is_floating else found.type) for atom in (found.left, found.right)
+    )
+    check = _on_machine(found.substituted(part, left, right))
+    return Band(part, left, right, found.lower, found.upper, found.margin, found.specials, check)
+
+
+def _on_machine(expr: Expr) -> Expr | None:
+    """The expression with its constants folded, if it then needs machine numbers only; `Key` leaves are such."""
+    if isinstance(expr, Key):
+        return expr if expr.type.is_plain else None
+    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal):
+        try:
+            return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})")
+        except (EvaluationError, NotEvaluable):
+            return None
+    parts = [_on_machine(child) for child in expr.children]
+    if not expr.type.is_plain or None in parts or _reads_zone(expr):
+        return None
+    rest = iter(part for part in parts if part is not None)
+    return expr.rebuilt(lambda _: next(rest))
 
 
 def _always(part: Expr) -> bool:
@@ -139,6 +163,7 @@ def _intersection(a: Band, b: Band) -> Band:
         min((x for x in (a.upper, b.upper) if x), key=lambda x: (x.value, not x.open), default=None),
         a.margin | b.margin,
         a.specials & b.specials,
+        None if a.check is None or b.check is None else Call(BOOLEAN, "AND", (a.check, b.check)),
     )
 
 

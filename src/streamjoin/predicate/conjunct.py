@@ -60,7 +60,8 @@ class Band(Conjunct):
     """``lower <= left - right <= upper``; a bound of None is no bound.
 
     Floating keys are compared with a `margin`, because the bounds stand for a condition that rounds in its own
-    way. NaN and the infinities are not subtracted: `specials` lists the combinations that can match.
+    way. NaN and the infinities are not subtracted: `specials` lists the combinations that can match. `check` is the
+    condition over the two keys, to be compiled; None where it takes more than machine numbers.
     """
 
     left: Key
@@ -69,6 +70,7 @@ class Band(Conjunct):
     upper: Bound | None
     margin: Margin
     specials: frozenset[tuple[str, str]]
+    check: Expr | None
     kind = "band"
 
     @property

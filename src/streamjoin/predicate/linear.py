@@ -18,10 +18,13 @@ from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Call, Cast, Expr, Literal
 from streamjoin.predicate.rules import COMPARISONS, common_type
-from streamjoin.predicate.types import DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
+from streamjoin.predicate.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>", "<>": "<>"}
 _DAY = UNITS["day"]
+
+MAX_UNSCALED = 18
+"""The digits of a decimal that 64 bits hold as a whole number."""
 
 ZONE_MARGIN = 2 * _DAY
 """How far a time zone can move a difference of zoned times: Spark counts days by the calendar of the session's
@@ -68,6 +71,10 @@ class Difference:
     margin: Margin
     specials: frozenset[tuple[str, str]]
 
+    def substituted(self, comparison: Expr, left: Expr, right: Expr) -> Expr:
+        """The comparison with other expressions in place of `self.left` and `self.right`."""
+        return _substituted(comparison, self.left, left, self.right, right)
+
 
 def difference(comparison: Call) -> Difference | None:
     """Read a comparison of both sides as bounds on a difference; None where it is not one.
@@ -108,7 +115,7 @@ def _bounded(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Difference |
             return None
         right = Call(right.type, "-", (right,))
     type = common_type([left.type, right.type])
-    if type is None or not (type.is_numeric or type == DATE or type.is_timestamp) or _rounds(type):
+    if type is None or not (type.is_plain or (type.is_decimal and type.precision <= MAX_UNSCALED)) or type == BOOLEAN:
         return None
     lower = upper = None
     for half, op in halves:
@@ -254,17 +261,20 @@ def _samples(type: Type) -> Iterator[Any]:
 
 
 def _holds(comparison: Call, left: Expr, f: Any, right: Expr, g: Any) -> bool:
-    if isinstance(right, Call) and right.op == "-" and len(right.args) == 1:
-        right, g = right.args[0], -g
+    tried = _substituted(comparison, left, Literal(left.type, f, ""), right, Literal(right.type, g, ""))
+    try:
+        return evaluate(tried, {}, {}) is True
+    except (EvaluationError, NotEvaluable):
+        return True
+
+
+def _substituted(comparison: Expr, left: Expr, new_left: Expr, right: Expr, new_right: Expr) -> Expr:
+    if isinstance(right, Call) and right.op == "-" and len(right.args) == 1:  # the negated term of a sum
+        right, new_right = right.args[0], Call(right.type, "-", (new_right,))
 
     def put(expr: Expr) -> Expr:
         if expr == left:
-            return Literal(left.type, f, "")
-        if expr == right:
-            return Literal(right.type, g, "")
-        return expr.rebuilt(put)
+            return new_left
+        return new_right if expr == right else expr.rebuilt(put)
 
-    try:
-        return evaluate(put(comparison), {}, {}) is True
-    except (EvaluationError, NotEvaluable):
-        return True
+    return put(comparison)

@@ -1,0 +1,190 @@
+"""A container for named arrays and record batches: one run of bytes, checked on opening and used where it lies.
+
+======  ===========================================================================
+offset  content (little-endian)
+======  ===========================================================================
+0       8 bytes   `MAGIC`
+8       uint32    format version
+12      uint32    length of the directory
+16      uint64    length of the whole container
+24      uint64    xxh3 of the body: all that comes after the directory
+32      24 bytes  zero
+56      uint64    xxh3 of the 56 bytes above and the directory
+64      the directory, JSON: where each array and batch lies, and the owner's notes
+...     the body: arrays as they are in memory, batches as Arrow IPC streams
+======  ===========================================================================
+
+Everything starts at a multiple of 64 bytes. Nothing is compressed, so a mapped file is used without copying. The
+directory has a checksum of its own because it is small and always checked; the body costs a scan.
+"""
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from xxhash import xxh3_64, xxh3_64_intdigest
+
+from streamjoin.errors import StreamJoinError
+
+MAGIC = b"SJSEG\r\n\x1a"  # line ends, as in PNG, show that a transfer as text has damaged it
+VERSION = 1
+ALIGNMENT = 64
+
+_HEADER = struct.Struct("<8sIIQQ24x")
+_CHECKSUM = struct.Struct("<Q")
+_START = _HEADER.size + _CHECKSUM.size
+
+Buffer: TypeAlias = Any  # bytes, mmap, memoryview, pyarrow.Buffer: whatever lends its bytes
+
+
+class SegmentError(StreamJoinError):
+    """Bytes that are not the segment they should be: which one, and what is wrong with it."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name = name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"segment {self.name}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a container holds; `notes` is anything that JSON can say."""
+
+    notes: dict[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+    batches: Mapping[str, Any]  # pa.RecordBatch
+
+
+def pack(contents: Contents) -> list[Buffer]:
+    """The bytes of a container, in pieces to be written one after the other."""
+    pieces = {f"a{name}": _bytes_of(array) for name, array in contents.arrays.items()}
+    pieces |= {f"b{name}": _ipc(batch) for name, batch in contents.batches.items()}
+    offsets, body = _lay_out(pieces)
+    directory = {
+        "notes": contents.notes,
+        "arrays": {name: [a.dtype.str, a.shape, offsets[f"a{name}"]] for name, a in contents.arrays.items()},
+        "batches": {name: [offsets[f"b{name}"], len(pieces[f"b{name}"])] for name in contents.batches},
+    }
+    encoded = json.dumps(directory, sort_keys=True, separators=(",", ":")).encode()
+    encoded = encoded.ljust(_aligned(len(encoded)))
+    hashed = xxh3_64()
+    for piece in body:
+        hashed.update(piece)
+    length = _START + len(encoded) + sum(map(len, body))
+    header = _HEADER.pack(MAGIC, VERSION, len(encoded), length, hashed.intdigest())
+    return [header, _CHECKSUM.pack(xxh3_64_intdigest(header + encoded)), encoded, *body]
+
+
+def unpack(buffer: Buffer, name: str, *, verify: bool = True) -> Contents:
+    """What a container holds, as views on its bytes.
+
+    Without `verify` the body is taken on trust: only for bytes that were verified since they were written.
+    """
+    view = memoryview(buffer).cast("B").toreadonly()
+    encoded, checksum = _open(view, name)
+    body = view[_START + len(encoded) :]
+    if verify and (found := xxh3_64_intdigest(body)) != checksum:
+        raise SegmentError(name, f"damaged: its checksum is {found:016x}, {checksum:016x} was written")
+    try:
+        directory = json.loads(bytes(encoded))
+        return Contents(
+            directory["notes"],
+            {key: _array(body, *where) for key, where in directory["arrays"].items()},
+            {key: _batch(body, *where) for key, where in directory["batches"].items()},
+        )
+    except (pa.ArrowException, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        raise SegmentError(name, f"cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _open(view: memoryview, name: str) -> tuple[memoryview, int]:
+    """The directory and the body's checksum, after everything but the body was checked."""
+    if len(view) < _START:
+        if MAGIC.startswith(bytes(view[: len(MAGIC)])):
+            raise SegmentError(name, f"cut short: {len(view)} bytes, a header alone has {_START}")
+        raise SegmentError(name, f"not a segment: it begins with {bytes(view[: len(MAGIC)])!r}")
+    magic, version, directory_length, length, checksum = _HEADER.unpack_from(view)
+    if magic != MAGIC:
+        raise SegmentError(name, f"not a segment: it begins with {magic!r}")
+    if version != VERSION:
+        relation = "a newer streamjoin wrote it, or it is damaged" if version > VERSION else "it is damaged"
+        raise SegmentError(name, f"format version {version}, this streamjoin reads version {VERSION}: {relation}")
+    directory = view[_START : _START + directory_length]
+    if len(directory) < directory_length:
+        raise SegmentError(name, f"cut short within its directory: {len(view)} bytes of {length}")
+    hashed = xxh3_64(view[: _HEADER.size])
+    hashed.update(directory)
+    if hashed.intdigest() != _CHECKSUM.unpack_from(view, _HEADER.size)[0]:
+        raise SegmentError(name, "damaged: the checksum of its directory is wrong")
+    if len(view) != length:
+        what = "cut short" if len(view) < length else "followed by something else"
+        raise SegmentError(name, f"{what}: {len(view)} bytes, {length} were written")
+    return directory, checksum
+
+
+def _array(body: memoryview, dtype: str, shape: list[int], offset: int) -> NDArray[Any]:
+    # NumPy refuses an empty view of an empty body.
+    if not (count := math.prod(shape)):
+        return np.empty(shape, dtype)
+    return np.frombuffer(body, np.dtype(dtype), count, offset).reshape(shape)
+
+
+def _batch(body: memoryview, offset: int, length: int) -> Any:
+    batch = pa.ipc.open_stream(pa.py_buffer(body[offset : offset + length])).read_next_batch()
+    batch.validate()
+    return batch
+
+
+def _lay_out(pieces: Mapping[str, Buffer]) -> tuple[dict[str, int], list[Buffer]]:
+    """Where each piece comes to lie in the body, and the body with the gaps filled."""
+    offsets: dict[str, int] = {}
+    body: list[Buffer] = []
+    end = 0
+    for name, piece in pieces.items():
+        offsets[name] = end
+        end = _aligned(end + len(piece))
+        body += [piece, bytes(end - offsets[name] - len(piece))]
+    return offsets, body
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def _bytes_of(array: NDArray[Any]) -> Buffer:
+    if array.dtype.hasobject or array.dtype.names:
+        raise TypeError(f"a segment holds plain numbers, not {array.dtype}")
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _ipc(batch: Any) -> Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(_canonical(batch))
+    return memoryview(sink.getvalue())
+
+
+def _canonical(batch: Any) -> Any:
+    """The same values in the same bytes, wherever they were cut from.
+
+    Arrow writes what lies under a NULL, and the unused bits of a bitmap, as it finds them; `take` leaves them zero.
+    What lies under a NULL struct stays.
+    """
+    if not batch.num_columns:
+        return batch
+    everything = pa.array(np.arange(batch.num_rows))
+    columns = [column if _is_canonical(column) else column.take(everything) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _is_canonical(column: Any) -> bool:
+    bare = column.null_count == 0 and not column.type.num_fields and not pa.types.is_dictionary(column.type)
+    return bare and not pa.types.is_boolean(column.type)

@@ -83,10 +83,10 @@ class Band(Conjunct):
         """Whether the bounds are the condition, so that nothing needs to be checked after them."""
         return self.margin.relative == 0 and self.margin.absolute == 0
 
-    def whole(self) -> tuple[int | None, int | None]:
-        """The bounds as inclusive whole numbers, for keys that are whole numbers."""
-        lower = None if self.lower is None else _first_whole(self.lower)
-        upper = None if self.upper is None else -_first_whole(Bound(-self.upper.value, self.upper.open))
+    def whole(self, scale: int = 1) -> tuple[int | None, int | None]:
+        """The bounds as inclusive whole numbers, for keys that are whole multiples of ``1 / scale``."""
+        lower = None if self.lower is None else _first_whole(Bound(self.lower.value * scale, self.lower.open))
+        upper = None if self.upper is None else -_first_whole(Bound(-self.upper.value * scale, self.upper.open))
         return lower, upper
 
     def admits(self, f: Any, g: Any) -> bool:

@@ -23,9 +23,6 @@ from streamjoin.predicate.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIME
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>", "<>": "<>"}
 _DAY = UNITS["day"]
 
-MAX_UNSCALED = 18
-"""The digits of a decimal that 64 bits hold as a whole number."""
-
 ZONE_MARGIN = 2 * _DAY
 """How far a time zone can move a difference of zoned times: Spark counts days by the calendar of the session's
 zone, and the largest change of a zone's offset on record is 24 hours."""
@@ -115,7 +112,7 @@ def _bounded(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Difference |
             return None
         right = Call(right.type, "-", (right,))
     type = common_type([left.type, right.type])
-    if type is None or not (type.is_plain or (type.is_decimal and type.precision <= MAX_UNSCALED)) or type == BOOLEAN:
+    if type is None or not type.is_machine or type == BOOLEAN:
         return None
     lower = upper = None
     for half, op in halves:

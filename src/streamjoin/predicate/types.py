@@ -63,6 +63,11 @@ class Type:
         """Whether a kernel holds it as a machine number."""
         return self.is_integral or self.is_floating or self in _PLAIN
 
+    @property
+    def is_machine(self) -> bool:
+        """Whether a key column holds it as a number, not as a hash: plain, or a decimal as a whole number."""
+        return self.is_plain or (self.is_decimal and self.precision <= MAX_UNSCALED)
+
 
 BOOLEAN, TINYINT, SMALLINT, INT, BIGINT = map(Type, ("boolean", "tinyint", "smallint", "int", "bigint"))
 FLOAT, DOUBLE, STRING, BINARY, DATE = map(Type, ("float", "double", "string", "binary", "date"))
@@ -81,6 +86,8 @@ INTEGRAL_DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
 """The precision of the decimal that Spark turns an integral type into."""
 
 MAX_PRECISION = 38
+MAX_UNSCALED = 18
+"""The digits of a decimal that 64 bits hold as a whole number."""
 
 
 def decimal(precision: int, scale: int) -> Type:

@@ -131,10 +131,7 @@ def _open(view: memoryview, name: str) -> tuple[memoryview, int]:
 
 
 def _array(body: memoryview, dtype: str, shape: list[int], offset: int) -> NDArray[Any]:
-    # NumPy refuses an empty view of an empty body.
-    if not (count := math.prod(shape)):
-        return np.empty(shape, dtype)
-    return np.frombuffer(body, np.dtype(dtype), count, offset).reshape(shape)
+    return np.frombuffer(body, dtype, math.prod(shape), offset).reshape(shape)
 
 
 def _batch(body: memoryview, offset: int, length: int) -> Any:
@@ -175,16 +172,18 @@ def _ipc(batch: Any) -> Buffer:
 def _canonical(batch: Any) -> Any:
     """The same values in the same bytes, wherever they were cut from.
 
-    Arrow writes what lies under a NULL, and the unused bits of a bitmap, as it finds them; `take` leaves them zero.
-    What lies under a NULL struct stays.
+    Arrow writes what lies under a NULL, beside a slice or in unused bits as it finds it; `take` leaves it out. What
+    lies under a NULL struct stays, and a dictionary is what it is.
     """
     if not batch.num_columns:
         return batch
     everything = pa.array(np.arange(batch.num_rows))
-    columns = [column if _is_canonical(column) else column.take(everything) for column in batch.columns]
+    columns = [column if _is_bare(column) else column.take(everything) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _is_canonical(column: Any) -> bool:
-    bare = column.null_count == 0 and not column.type.num_fields and not pa.types.is_dictionary(column.type)
-    return bare and not pa.types.is_boolean(column.type)
+def _is_bare(column: Any) -> bool:
+    """Whether a column is its values and nothing else, so that a copy would change nothing."""
+    if not pa.types.is_primitive(column.type) or column.null_count or not len(column):
+        return False
+    return bool(column.buffers()[1].size * 8 == len(column) * column.type.bit_width)

@@ -118,6 +118,7 @@ steps = st.lists(blocks | st.builds(Expire, times), max_size=60)
 
 @given(steps, st.sampled_from([0, 16, SPAN, 10**6]))
 @example([[0, 0, 0, 0, 0, 0], [1], [2], [3], Expire(1), [100], Expire(3)], SPAN)
+@example([Expire(1), [0, 0, 1], [0]], SPAN)
 def test_no_live_row_is_lost_and_no_bound_broken(steps: list[Add | Expire], span: int) -> None:
     model = Model(Panes(span))
     for step in steps:

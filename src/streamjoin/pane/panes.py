@@ -111,6 +111,7 @@ class Panes:
 
         Returns the names of segments that arrived and are not needed any longer: this one, if all its rows are expired.
         """
+        self._leave_dead()  # the newest segment may hold more dead rows than others: it is the newest no longer
         low, high = segment.low.time, segment.high.time
         if low is None or high is None:
             return [segment.name]
@@ -119,7 +120,6 @@ class Panes:
         newest = Held(segment, len(segment), segment.rows.nbytes, since, until)
         if newest.is_over(self._limit):
             return [segment.name]
-        self._leave_dead()
         self._front = until
         if self._open and (self._is_long(newest) or size([*self._open, newest]) > MOST_BYTES):
             self._close()

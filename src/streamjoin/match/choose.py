@@ -1,0 +1,87 @@
+"""Which kernel serves a segment: the one place where that is decided, by estimated cost.
+
+The costs are nanoseconds measured on one core (``benchmarks/micro``), for one probe row; building is shared by the
+probes that a segment sees in its life, which are about as many as it has rows (both streams flow).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from streamjoin.match.dimension import Array, Dimension, TimeBand
+
+Kernel = Literal["nested", "grid", "ordered", "compiled"]
+KERNELS: tuple[Kernel, ...] = ("nested", "grid", "ordered", "compiled")
+
+NESTED_PAIR, COMPILED_PAIR, CHECKED_PAIR = 0.1, 0.5, 10.0
+GRID_BUILD, GRID_PROBE, GRID_CANDIDATE = 20.0, 60.0, 3.0
+ORDERED_BUILD, ORDERED_STEP, ORDERED_CANDIDATE = 150.0, 30.0, 2.0  # a step of the binary searches
+_SAMPLE = 256
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel, and the dimensions it works on: at most two, by number."""
+
+    kernel: Kernel
+    x: int | None
+    y: int | None
+
+
+def choose(
+    dimensions: Sequence[Dimension], columns: Sequence[Array], *, checked: bool = False, kernel: str = "auto"
+) -> Choice:
+    """The cheapest kernel for a segment with these columns; `kernel` forces one, where it applies, for tests.
+
+    `checked` says that candidates go through compiled code as well.
+    """
+    rows = len(columns[0]) if columns else 0
+    share = [selectivity(d, column) for d, column in zip(dimensions, columns, strict=True)]
+    order = sorted(range(len(dimensions)), key=lambda k: (not dimensions[k].is_equality, share[k]))
+    gridded = [k for k in order if dimensions[k].width is not None and share[k] < 0.5][:2]
+    if len(gridded) == 2 and dimensions[gridded[1]].is_equality:
+        gridded = gridded[:1]  # a second equality has no neighbouring cells; it is checked on the candidates
+    best = order[0] if order else None
+    second = order[1] if len(order) > 1 else best
+    left = float(np.prod(share)) * rows * CHECKED_PAIR if checked else 0.0
+    options: dict[Kernel, tuple[float, Choice]] = {
+        "nested": (rows * NESTED_PAIR + left, Choice("nested", best, second)),
+    }
+    if checked and all(isinstance(dimension, TimeBand) for dimension in dimensions):
+        options["compiled"] = (rows * COMPILED_PAIR, Choice("compiled", None, None))
+    if gridded:
+        touched = float(np.prod([share[k] if dimensions[k].is_equality else min(1.0, 3 * share[k]) for k in gridded]))
+        x, y = (gridded[0], gridded[1]) if len(gridded) == 2 else _alone(gridded[0], dimensions)
+        options["grid"] = (GRID_BUILD + GRID_PROBE + GRID_CANDIDATE * touched * rows + left, Choice("grid", x, y))
+    if best is not None:
+        options["ordered"] = (
+            ORDERED_BUILD + ORDERED_STEP * math.log2(rows + 2) + ORDERED_CANDIDATE * share[best] * rows + left,
+            Choice("ordered", best, None),
+        )
+    if kernel != "auto" and kernel in options:
+        return options[kernel][1]
+    return min(options.values(), key=lambda option: option[0])[1]
+
+
+def _alone(k: int, dimensions: Sequence[Dimension]) -> tuple[int | None, int | None]:
+    """An equality is hashed along x, a band runs along y."""
+    return (k, None) if dimensions[k].is_equality else (None, k)
+
+
+def selectivity(dimension: Dimension, column: Array) -> float:
+    """The share of the other rows that an interval around a row holds, measured on a sample."""
+    if len(column) == 0:
+        return 1.0
+    sample = column[:: max(1, len(column) // _SAMPLE)][:_SAMPLE].astype(np.float64)
+    sample = np.sort(sample[np.isfinite(sample)])
+    if len(sample) < 2:
+        return 1.0
+    if dimension.width is None:
+        return 0.5
+    half = dimension.width / 2
+    with np.errstate(over="ignore"):
+        inside = np.searchsorted(sample, sample + half, "right") - np.searchsorted(sample, sample - half, "left")
+    return float((inside.mean() - 1) / (len(sample) - 1))

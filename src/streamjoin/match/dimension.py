@@ -1,0 +1,297 @@
+"""Dimensions: each condition that an index can serve, as intervals on a column of the stored rows.
+
+A band asks for ``[f - upper, f - lower]`` on the right key (or ``[g + lower, g + upper]`` on the left one), a time
+window for an interval of times, an equality for one code. Whole numbers give exact intervals. Floating ones are widened
+by the band's margin and rounded outward: they may hold a few rows too many, which the written condition then removes,
+but never one too few.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin.kernel.codes import Codes, encode
+from streamjoin.pane import Rows, Segment
+from streamjoin.predicate.conjunct import Band, Equi
+from streamjoin.predicate.expr import Side
+from streamjoin.window import Between, Tumbling
+
+Array = NDArray[Any]
+INT64_MIN, INT64_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_LARGEST = float(np.finfo(np.float64).max)
+OTHER: dict[Side, Side] = {"l": "r", "r": "l"}
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """What each probe row asks of a dimension: ends included, as codes and as values; `asks` is False for none."""
+
+    lower: Codes
+    upper: Codes
+    low: Array
+    high: Array
+    asks: NDArray[np.bool_]
+
+
+class Dimension(ABC):
+    """One condition: a column of the build side, intervals from the probe side."""
+
+    is_equality: ClassVar[bool] = False
+    """Whether every interval is a single code, and there are many codes."""
+
+    @property
+    @abstractmethod
+    def width(self) -> float | int | None:
+        """How wide the intervals are, in values; 0 for an equality, None where an end is open."""
+
+    @abstractmethod
+    def values(self, side: Side, rows: Rows) -> Array:
+        """The column of the build side `side`."""
+
+    @abstractmethod
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        """What the probe side `side` asks; `like` is the build column."""
+
+    def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
+        """The least and the greatest value of the build column, where the segment's zone map tells."""
+        return None
+
+
+@dataclass(frozen=True)
+class KeyPositions:
+    """Where the two keys of a condition stand in `Rows.keys`."""
+
+    l: int
+    r: int
+
+    def of(self, side: Side) -> int:
+        """The position on one side."""
+        return self.l if side == "l" else self.r
+
+    def column(self, side: Side, rows: Rows) -> Array:
+        """The values of the key on one side."""
+        return rows.keys[self.of(side)].values
+
+
+@dataclass(frozen=True)
+class Equality(Dimension):
+    """``left = right``: one code (of strings and the like: of their hash)."""
+
+    equi: Equi
+    keys: KeyPositions
+    width: ClassVar[int] = 0
+    is_equality: ClassVar[bool] = True
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        key = rows.keys[self.keys.of(side)]
+        if not self.equi.null_safe or key.valid is None:
+            return key.values
+        return np.where(key.valid, key.values, key.values.dtype.type(0))  # NULLs meet in one code
+
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        values = self.values(side, rows)
+        codes = encode(values).astype(encode(like[:0]).dtype, copy=False)
+        return Intervals(codes, codes, values, values, np.ones(len(values), np.bool_))
+
+
+@dataclass(frozen=True)
+class Validity(Dimension):
+    """The other half of ``left <=> right``: both are NULL, or neither."""
+
+    keys: KeyPositions
+    width: ClassVar[int] = 0
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        valid = rows.keys[self.keys.of(side)].valid
+        return np.ones(len(rows), np.int32) if valid is None else valid.astype(np.int32)
+
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        codes = self.values(side, rows)
+        return Intervals(codes, codes, codes, codes, np.ones(len(codes), np.bool_))
+
+
+@dataclass(frozen=True)
+class WholeBand(Dimension):
+    """A band on whole numbers: dates, times and decimals are such."""
+
+    band: Band
+    keys: KeyPositions
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """On left - right, in the unit of the columns."""
+        return self.band.whole(scale=10**self.band.left.type.scale)
+
+    @property
+    def width(self) -> int | None:
+        lower, upper = self.bounds
+        return None if lower is None or upper is None else max(upper - lower, 0)
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        return self.keys.column(side, rows)
+
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        lower, upper = self.bounds
+        if side == "l":  # of right = left - difference
+            lower, upper = (None if b is None else -b for b in (upper, lower))
+        return whole_intervals(self.keys.column(side, rows).astype(np.int64), lower, upper, like)
+
+    def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
+        low, high = (zone.keys[self.keys.of(side)] for zone in (segment.low, segment.high))
+        return None if low is None or high is None else (int(low), int(high))
+
+
+@dataclass(frozen=True)
+class FloatBand(Dimension):
+    """A band with a floating key on at least one side; it narrows, `band.check` decides."""
+
+    band: Band
+    keys: KeyPositions
+
+    @property
+    def width(self) -> float | None:
+        if self.band.lower is None or self.band.upper is None:
+            return None
+        return max(float(self.band.upper.value - self.band.lower.value), 0.0)
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        return self.keys.column(side, rows)
+
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        f = self.keys.column(side, rows).astype(np.float64)
+        lower, upper = (None if b is None else float(b.value) for b in (self.band.lower, self.band.upper))
+        if side == "l":
+            lower, upper = (None if b is None else -b for b in (upper, lower))
+        with np.errstate(all="ignore"):
+            low, high = self._finite(f, lower, upper)
+            low, high, asks = self._special(side, f, low, high)
+            if like.dtype.kind != "f":
+                return _whole_ends(low, high, asks, like)
+            low, high = _outward(low, high, like.dtype)
+        lower_codes, upper_codes = encode(low), encode(high)
+        upper_codes[high == np.inf] = np.iinfo(upper_codes.dtype).max  # NaN too
+        return Intervals(lower_codes, upper_codes, low, high, asks)
+
+    def _finite(self, f: Array, lower: float | None, upper: float | None) -> tuple[Array, Array]:
+        """The widened interval around finite values; an end that does not exist is infinite."""
+        margin = self.band.margin
+        relative = float(margin.relative) * 1.01 + 2.0**-50  # and the roundings right here
+        ends = []
+        for end, sign in ((lower, -1.0), (upper, 1.0)):
+            reach = float(margin.reach) + (0.0 if end is None else abs(end))
+            slack = relative * (2.0 * np.abs(f) + reach) + float(margin.absolute) + 2.0**-1070
+            ends.append(np.full(len(f), sign * np.inf) if end is None else f + end + sign * slack)
+        return ends[0], ends[1]
+
+    def _special(self, side: Side, f: Array, low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Room for NaN and the infinities: the ends of the interval move out to those that may match."""
+        asks = np.ones(len(f), np.bool_)
+        for kind, rows in {
+            "finite": np.isfinite(f),
+            "nan": np.isnan(f),
+            "inf": f == np.inf,
+            "-inf": f == -np.inf,
+        }.items():
+            partners = {r if side == "l" else l for l, r in self.band.specials if (l if side == "l" else r) == kind}
+            if kind != "finite":
+                asks[rows] = bool(partners)
+                low[rows], high[rows] = (-_LARGEST, _LARGEST) if "finite" in partners else (np.inf, -np.inf)
+            if "-inf" in partners:
+                low[rows] = -np.inf
+            if partners & {"inf", "nan"}:
+                high[rows] = np.inf
+        return low, high, asks
+
+
+@dataclass(frozen=True)
+class TimeBand(Dimension):
+    """The time window."""
+
+    window: Between | Tumbling
+
+    @property
+    def width(self) -> int:
+        if isinstance(self.window, Tumbling):
+            return self.window.size - 1
+        return max(self.window.last - self.window.first, 0)
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        return rows.time
+
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        if isinstance(self.window, Tumbling):
+            start = (rows.time - self.window.offset) // self.window.size * self.window.size + self.window.offset
+            end = start + (self.window.size - 1)
+            return Intervals(start, end, start, end, np.ones(len(start), np.bool_))
+        first, last = self.window.first, self.window.last
+        bounds = (first, last) if side == "l" else (-last, -first)
+        return whole_intervals(rows.time, *bounds, like)
+
+    def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
+        low, high = segment.low.time, segment.high.time
+        return None if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True)
+class RankBand(Dimension):
+    """The count window: the worker says which ranks a probe row sees."""
+
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    width: ClassVar[None] = None
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        assert rows.rank is not None
+        return rows.rank
+
+    def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
+        return Intervals(self.first, self.last, self.first, self.last, self.first <= self.last)
+
+    def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
+        low, high = segment.low.rank, segment.high.rank
+        return None if low is None or high is None else (low, high)
+
+
+def whole_intervals(f: Array, lower: int | None, upper: int | None, like: Array) -> Intervals:
+    """``[f + lower, f + upper]`` within the range of the build column; no sum can overflow."""
+    dtype = encode(like[:0]).dtype
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    low, high = _shifted(f, lower, INT64_MIN), _shifted(f, upper, INT64_MAX)
+    asks = (low <= high) & (low <= most) & (high >= least)
+    if lower is not None and lower > 0:
+        asks &= f <= INT64_MAX - min(lower, INT64_MAX)
+    if upper is not None and upper < 0:
+        asks &= f >= INT64_MIN - max(upper, INT64_MIN)
+    low, high = np.clip(low, least, most), np.clip(high, least, most)
+    return Intervals(low.astype(dtype), high.astype(dtype), low, high, asks)
+
+
+def _shifted(f: Array, by: int | None, without: int) -> Array:
+    if by is None:
+        return np.full(len(f), without, np.int64)
+    by = min(max(by, INT64_MIN), INT64_MAX)
+    shifted: Array = np.clip(f, INT64_MIN - min(by, 0), INT64_MAX - max(by, 0)) + np.int64(by)
+    return shifted
+
+
+def _outward(low: Array, high: Array, dtype: Any) -> tuple[Array, Array]:
+    """The ends in the type of the build column, never further in."""
+    down, up = low.astype(dtype), high.astype(dtype)
+    return (
+        np.where(down > low, np.nextafter(down, dtype.type(-np.inf)), down),
+        np.where(up < high, np.nextafter(up, dtype.type(np.inf)), up),
+    )
+
+
+def _whole_ends(low: Array, high: Array, asks: NDArray[np.bool_], like: Array) -> Intervals:
+    """Floating ends around whole numbers."""
+    dtype = encode(like[:0]).dtype
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    low, high = np.ceil(low), np.floor(high)
+    asks = asks & (low <= high) & (low <= float(most)) & (high >= float(least))
+    low = np.where(low > float(least), np.where(asks, low, 0), least).astype(np.int64)
+    high = np.where(high < float(most), np.where(asks, high, 0).astype(np.int64), most)
+    return Intervals(low.astype(dtype), high.astype(dtype), low, high, asks)

@@ -9,11 +9,13 @@ An interval test on codes is one subtraction and one unsigned comparison: ``unsi
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Codes = NDArray[Any]
 """int32 or int64."""
 
+OUTERMOST = 2.0**51
 _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
@@ -25,11 +27,32 @@ def encode(values: NDArray[Any]) -> Codes:
     """
     if values.dtype.kind == "f":
         bits = np.int32 if values.dtype.itemsize == 4 else np.int64
-        codes = (values + values.dtype.type(0)).view(bits)  # adding 0.0 turns -0.0 into 0.0
-        low = np.iinfo(bits).min
-        codes = np.where(codes < 0, low - codes, codes)
-        return np.where(np.isnan(values), np.iinfo(bits).max, codes)
+        codes: Codes = _encoded(values, values.view(bits), np.iinfo(bits).min, np.iinfo(bits).max)
+        return codes
     return values.astype(np.int64 if values.dtype.itemsize == 8 else np.int32, copy=False)
+
+
+@njit(nogil=True, cache=True)
+def _encoded(values: Any, bits: Any, low: int, high: int) -> Any:
+    codes = np.empty_like(bits)
+    for j in range(values.size):
+        code = bits[j]
+        code = low - code if code < 0 else np.int64(code)  # -0.0 becomes 0
+        codes[j] = code if values[j] == values[j] else high
+    return codes
+
+
+@njit(nogil=True, cache=True)
+def cells(values: Any, width: float) -> Any:
+    """``floor(value / width)``, the same for stored values and for the ends of intervals: it never decreases.
+
+    What is out of range, and NaN, goes to the outermost cell.
+    """
+    numbers = np.empty(values.size, np.int64)
+    for j in range(values.size):
+        cell = np.floor(np.float64(values[j]) / width)
+        numbers[j] = np.int64(min(max(cell, -OUTERMOST), OUTERMOST)) if cell == cell else np.int64(OUTERMOST)
+    return numbers
 
 
 def widths(lower: Codes, upper: Codes) -> NDArray[Any]:
@@ -37,3 +60,20 @@ def widths(lower: Codes, upper: Codes) -> NDArray[Any]:
     unsigned = _UNSIGNED[lower.dtype]
     width: NDArray[Any] = upper.view(unsigned) - lower.view(unsigned)
     return width
+
+
+@njit(nogil=True, cache=True)
+def widened(
+    f: Any, has_lower: bool, lower: float, has_upper: bool, upper: float, relative: float, reach: float, absolute: float
+) -> Any:
+    """The intervals ``[f + lower, f + upper]``, wider by what rounding may have moved; open ends are infinite.
+
+    Both the written condition's roundings (`relative`, `reach`, `absolute`) and those made right here are covered.
+    """
+    low, high = np.empty(f.size, np.float64), np.empty(f.size, np.float64)
+    share = relative * 1.01 + 2.0**-50
+    for i in range(f.size):
+        size = 2.0 * abs(f[i]) + reach
+        low[i] = f[i] + lower - share * (size + abs(lower)) - absolute - 2.0**-1070 if has_lower else -np.inf
+        high[i] = f[i] + upper + share * (size + abs(upper)) + absolute + 2.0**-1070 if has_upper else np.inf
+    return low, high

@@ -117,23 +117,32 @@ def _cell(x: Any, y: Any, shape: Any) -> Any:
 @njit(nogil=True, cache=True)
 def _build(x: Any, y: Any, x_cells: Any, y_cells: Any, row: Any, shape: Any, like: Any) -> Any:
     """A counting sort by cell."""
-    cells = shape[3] * shape[4] if shape[0] else 1 << shape[1]
-    starts = np.zeros(cells + 1, np.int32)
+    dense = shape[0] == 1
+    count = shape[3] * shape[4] if dense else 1 << shape[1]
+    starts = np.zeros(count + 1, np.int32)
     cell = np.empty(x.size, np.int32)
+    if dense:
+        x0, y0, ny = shape[1], shape[2], shape[4]
+        for j in range(x.size):
+            cell[j] = (x_cells[j] - x0) * ny + (y_cells[j] - y0)
+    else:
+        bits = shape[1]
+        for j in range(x.size):
+            cell[j] = _bucket(x_cells[j], y_cells[j], bits)
     for j in range(x.size):
-        c = _cell(x_cells[j], y_cells[j], shape)
-        cell[j] = c
-        starts[c] += 1
+        starts[cell[j]] += 1
     end = np.int32(0)
-    for c in range(cells + 1):
+    for c in range(count + 1):
         end += starts[c]
         starts[c] = end
-    rows = np.empty((x.size, 3 if shape[0] else 4), like.dtype)
+    rows = np.empty((x.size, 3 if dense else 4), like.dtype)
     for j in range(x.size - 1, -1, -1):
         at = starts[cell[j]] - 1
         starts[cell[j]] = at
-        rows[at, _X], rows[at, _Y], rows[at, _ROW] = x[j], y[j], row[j]
-        if not shape[0]:
+        rows[at, _X] = x[j]
+        rows[at, _Y] = y[j]
+        rows[at, _ROW] = row[j]
+        if not dense:
             rows[at, _TAG] = x_cells[j]
     return starts, rows
 

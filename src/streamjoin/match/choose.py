@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamjoin.match.dimension import Array, Dimension, TimeBand
 
@@ -73,10 +74,7 @@ def _alone(k: int, dimensions: Sequence[Dimension]) -> tuple[int | None, int | N
 
 def selectivity(dimension: Dimension, column: Array) -> float:
     """The share of the other rows that an interval around a row holds, measured on a sample."""
-    if len(column) == 0:
-        return 1.0
-    sample = column[:: max(1, len(column) // _SAMPLE)][:_SAMPLE].astype(np.float64)
-    sample = np.sort(sample[np.isfinite(sample)])
+    sample = sampled(column)
     if len(sample) < 2:
         return 1.0
     if dimension.width is None:
@@ -85,3 +83,9 @@ def selectivity(dimension: Dimension, column: Array) -> float:
     with np.errstate(over="ignore"):
         inside = np.searchsorted(sample, sample + half, "right") - np.searchsorted(sample, sample - half, "left")
     return float((inside.mean() - 1) / (len(sample) - 1))
+
+
+def sampled(column: Array) -> NDArray[np.float64]:
+    """Finite values from all over a column, in order."""
+    sample = column[:: max(1, len(column) // _SAMPLE)][:_SAMPLE].astype(np.float64)
+    return np.sort(sample[np.isfinite(sample)])

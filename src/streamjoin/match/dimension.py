@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import Codes, encode
+from streamjoin.kernel.codes import Codes, encode, widened
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate.conjunct import Band, Equi
 from streamjoin.predicate.expr import Side
@@ -165,26 +165,20 @@ class FloatBand(Dimension):
         lower, upper = (None if b is None else float(b.value) for b in (self.band.lower, self.band.upper))
         if side == "l":
             lower, upper = (None if b is None else -b for b in (upper, lower))
-        with np.errstate(all="ignore"):
-            low, high = self._finite(f, lower, upper)
+        margin = self.band.margin
+        low, high = widened(
+            *(f, lower is not None, lower or 0.0, upper is not None, upper or 0.0),
+            *(float(margin.relative), float(margin.reach), float(margin.absolute)),
+        )
+        asks = np.ones(len(f), np.bool_)
+        if self.band.specials or not np.isfinite(f).all():
             low, high, asks = self._special(side, f, low, high)
-            if like.dtype.kind != "f":
-                return _whole_ends(low, high, asks, like)
-            low, high = _outward(low, high, like.dtype)
+        if like.dtype.kind != "f":
+            return _whole_ends(low, high, asks, like)
+        low, high = _outward(low, high, like.dtype)
         lower_codes, upper_codes = encode(low), encode(high)
         upper_codes[high == np.inf] = np.iinfo(upper_codes.dtype).max  # NaN too
         return Intervals(lower_codes, upper_codes, low, high, asks)
-
-    def _finite(self, f: Array, lower: float | None, upper: float | None) -> tuple[Array, Array]:
-        """The widened interval around finite values; an end that does not exist is infinite."""
-        margin = self.band.margin
-        relative = float(margin.relative) * 1.01 + 2.0**-50  # and the roundings right here
-        ends = []
-        for end, sign in ((lower, -1.0), (upper, 1.0)):
-            reach = float(margin.reach) + (0.0 if end is None else abs(end))
-            slack = relative * (2.0 * np.abs(f) + reach) + float(margin.absolute) + 2.0**-1070
-            ends.append(np.full(len(f), sign * np.inf) if end is None else f + end + sign * slack)
-        return ends[0], ends[1]
 
     def _special(self, side: Side, f: Array, low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Room for NaN and the infinities: the ends of the interval move out to those that may match."""
@@ -279,7 +273,10 @@ def _shifted(f: Array, by: int | None, without: int) -> Array:
 
 def _outward(low: Array, high: Array, dtype: Any) -> tuple[Array, Array]:
     """The ends in the type of the build column, never further in."""
-    down, up = low.astype(dtype), high.astype(dtype)
+    if dtype == low.dtype:
+        return low, high
+    with np.errstate(over="ignore"):
+        down, up = low.astype(dtype), high.astype(dtype)
     return (
         np.where(down > low, np.nextafter(down, dtype.type(-np.inf)), down),
         np.where(up < high, np.nextafter(up, dtype.type(np.inf)), up),
@@ -293,5 +290,6 @@ def _whole_ends(low: Array, high: Array, asks: NDArray[np.bool_], like: Array) -
     low, high = np.ceil(low), np.floor(high)
     asks = asks & (low <= high) & (low <= float(most)) & (high >= float(least))
     low = np.where(low > float(least), np.where(asks, low, 0), least).astype(np.int64)
-    high = np.where(high < float(most), np.where(asks, high, 0).astype(np.int64), most)
+    inside = asks & (high < float(most))
+    high = np.where(inside, np.where(inside, high, 0).astype(np.int64), most)
     return Intervals(low.astype(dtype), high.astype(dtype), low, high, asks)

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import encode, widths
+from streamjoin.kernel.codes import cells, encode, widths
 from streamjoin.kernel.grid import Grid
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
-from streamjoin.match.choose import KERNELS, choose
+from streamjoin.match.choose import KERNELS, choose, sampled
 from streamjoin.match.dimension import (
     INT64_MAX,
     INT64_MIN,
@@ -44,7 +44,6 @@ from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSid
 from streamjoin.predicate.expr import Key, Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
-_MOST_CELLS = 2**51
 _WIDEST = 8  # cells along one axis; a probe that touches more goes to the nested loop
 
 
@@ -104,19 +103,22 @@ class Matcher:
         """The segment with its index."""
         rows = segment.rows
         able = np.flatnonzero(self._able(side, rows)).astype(np.int32)
-        columns = [dimension.values(side, rows)[able] for dimension in self.dimensions]
+        columns = [dimension.values(side, rows) for dimension in self.dimensions]
+        if len(able) < len(rows):
+            columns = [column[able] for column in columns]
         choice = choose(self.dimensions, columns, checked=self.check is not None, kernel=self.kernel)
         x, y = (None if k is None else encode(columns[k]) for k in (choice.x, choice.y))
         any_code = np.zeros(len(able), np.int32)
         axes = np.array([-1 if k is None else k for k in (choice.x, choice.y)], np.int64)
         index: dict[str, Array] = {"kernel": np.array([KERNELS.index(choice.kernel)]), "axes": axes}
         if choice.kernel == "grid":
-            cell_widths = [self._cell_width(k, columns) for k in (choice.x, choice.y)]
-            cells = [
+            # A run of y cells is one read however many they are: narrower ones there leave fewer candidates.
+            cell_widths = [self._cell_width(choice.x, columns, 1.0), self._cell_width(choice.y, columns, 0.5)]
+            x_cells, y_cells = (
                 np.zeros(len(able), np.int64) if k is None else self._cells(k, columns[k], width)
                 for k, width in zip((choice.x, choice.y), cell_widths, strict=True)
-            ]
-            grid = Grid.build(any_code if x is None else x, any_code if y is None else y, cells[0], cells[1], able)
+            )
+            grid = Grid.build(any_code if x is None else x, any_code if y is None else y, x_cells, y_cells, able)
             index |= {**grid.arrays(), "x_cell": np.array([cell_widths[0]]), "y_cell": np.array([cell_widths[1]])}
         elif choice.kernel == "ordered":
             assert x is not None
@@ -233,44 +235,41 @@ class Matcher:
         grid = Grid.from_arrays(index)
         probes = len(asked[0].lower)
         zeros = np.zeros(probes, np.int64)
-        cells = [
+        x_cells, y_cells = (
             (zeros, zeros)
             if k < 0
             else (self._cells(k, asked[k].low, index[w][0]), self._cells(k, asked[k].high, index[w][0]))
             for k, w in zip(axes, ("x_cell", "y_cell"), strict=True)
-        ]
-        wide = (cells[0][1] - cells[0][0] > _WIDEST) | (cells[1][1] - cells[1][0] > _WIDEST)
-        order = grid.order(cells[0][0], cells[1][0])
+        )
+        wide = (x_cells[1] - x_cells[0] > _WIDEST) | (y_cells[1] - y_cells[0] > _WIDEST)
+        order = grid.order(x_cells[0], y_cells[0])
         if wide.any():
             order = order[~wide[order]]
         cursor = np.array([0, 0, 0, -1], np.int64)
         while cursor[0] < len(order):
-            count, examined = grid.probe(order, cells[0], cells[1], hot[0], hot[1], chunk, cursor)
+            count, examined = grid.probe(order, x_cells, y_cells, hot[0], hot[1], chunk, cursor)
             yield chunk.probe[:count], chunk.build[:count], examined
         if wide.any():
             x, y, row = (np.ascontiguousarray(column) for column in grid.rows.T[:3])
             yield from _nested_candidates(x, y, row, hot, np.flatnonzero(wide), chunk)
 
-    def _cell_width(self, k: int | None, columns: Sequence[Array]) -> float | int:
+    def _cell_width(self, k: int | None, columns: Sequence[Array], share: float) -> float:
         """About as wide as the band, and never so narrow that there are many more cells than rows."""
         if k is None or self.dimensions[k].is_equality:
-            return 1
+            return 1.0
         width, column = self.dimensions[k].width, columns[k]
         assert width is not None
-        if column.dtype.kind != "f":
-            return max(int(width) + 1, 1)
-        finite = column[np.isfinite(column)]
-        spread = float(finite.max()) - float(finite.min()) if len(finite) else 0.0
-        return max(float(width), spread / max(len(column), 1), 1e-300)
+        exact = column.dtype.kind != "f"
+        sample = sampled(column)
+        spread = float(sample[-1] - sample[0]) if len(sample) else 0.0
+        return max((float(width) + exact) * share, spread / max(len(column), 1), 1.0 if exact else 1e-300)
 
-    def _cells(self, k: int, values: Array, width: Any) -> NDArray[np.int64]:
+    def _cells(self, k: int, values: Array, width: float) -> NDArray[np.int64]:
         """The cells of values: the same function for stored rows and for the ends of intervals."""
         if self.dimensions[k].is_equality:
-            return encode(values).astype(np.int64)
-        if np.issubdtype(type(width), np.integer):
-            return values.astype(np.int64) // np.int64(width)
-        cells = np.floor(values.astype(np.float64) / width)
-        return np.clip(np.where(np.isnan(cells), _MOST_CELLS, cells), -_MOST_CELLS, _MOST_CELLS).astype(np.int64)
+            return encode(values).astype(np.int64, copy=False)
+        numbers: NDArray[np.int64] = cells(values, width)
+        return numbers
 
     def _checked(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
         """Only the pairs that pass what no index could decide."""

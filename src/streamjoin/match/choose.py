@@ -12,12 +12,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin.kernel.nested import STRIP
 from streamjoin.match.dimension import Array, Dimension, TimeBand
 
 Kernel = Literal["nested", "grid", "ordered", "compiled"]
 KERNELS: tuple[Kernel, ...] = ("nested", "grid", "ordered", "compiled")
 
-NESTED_PAIR, COMPILED_PAIR, CHECKED_PAIR = 0.1, 0.5, 10.0
+NESTED_PAIR, NESTED_LOOK, COMPILED_PAIR, CHECKED_PAIR = 0.1, 3.0, 0.5, 10.0
 GRID_BUILD, GRID_PROBE, GRID_CANDIDATE = 20.0, 60.0, 3.0
 ORDERED_BUILD, ORDERED_STEP, ORDERED_CANDIDATE = 150.0, 30.0, 2.0  # a step of the binary searches
 _SAMPLE = 256
@@ -49,7 +50,11 @@ def choose(
     second = order[1] if len(order) > 1 else best
     left = float(np.prod(share)) * rows * CHECKED_PAIR if checked else 0.0
     options: dict[Kernel, tuple[float, Choice]] = {
-        "nested": (rows * NESTED_PAIR + left, Choice("nested", best, second)),
+        # A strip that holds a match is looked at row by row.
+        "nested": (
+            rows * (NESTED_PAIR + NESTED_LOOK * min(1.0, STRIP * float(np.prod(share)))) + left,
+            Choice("nested", best, second),
+        ),
     }
     if checked and all(isinstance(dimension, TimeBand) for dimension in dimensions):
         options["compiled"] = (rows * COMPILED_PAIR, Choice("compiled", None, None))

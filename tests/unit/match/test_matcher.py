@@ -1,0 +1,140 @@
+"""The matcher finds exactly the pairs that satisfy condition and window: every kernel, either side probing."""
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamjoin import between, tumbling, within
+from streamjoin.match import Matcher
+from streamjoin.match.choose import KERNELS, choose
+from streamjoin.pane import KeyColumn, Rows, Segment
+from streamjoin.predicate import Predicate, Schema, parse
+from streamjoin.predicate.arithmetic import EvaluationError
+from streamjoin.predicate.evaluate import evaluate
+from streamjoin.predicate.expr import Side
+from streamjoin.reference import Batch, join
+
+NUMBERS = st.integers(-20, 20)
+FLOATS = NUMBERS.map(lambda v: v / 2) | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 5e-324])
+VALUES = {
+    "i": ("int", np.int32, NUMBERS | st.sampled_from([2**31 - 1, -(2**31)])),
+    "b": ("bigint", np.int64, NUMBERS | st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1])),
+    "f": ("float", np.float32, FLOATS | st.just((2 - 2**-23) * 2.0**127)),
+    "d": ("double", np.float64, FLOATS | st.sampled_from([1.7976931348623157e308, 0.1])),
+    "k": ("int", np.int32, st.integers(1, 3)),
+    "s": ("string", None, st.sampled_from(["", "a", "A", "b"])),
+}
+SCHEMA = Schema({"ts": "timestamp", **{name: type for name, (type, _, _) in VALUES.items()}})
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"ts": st.integers(-10, 10), **{name: st.none() | values for name, (_, _, values) in VALUES.items()}}
+    ),
+    max_size=25,
+)
+CONDITIONS = [
+    "abs(l.i - r.i) <= 10",
+    "l.i BETWEEN r.i - 5 AND r.i + 8 AND l.f BETWEEN r.f - 10 AND r.f + 10",
+    "l.b < r.b",
+    "l.i < r.i AND l.b > r.b",
+    "l.d <= r.d + 10",
+    "l.d - r.d >= 5",
+    "l.d + r.d < 5",
+    "abs(l.d - r.f) < 3",
+    "l.i - 3 <= r.d",
+    "l.f BETWEEN r.d - 1e300 AND r.d + 1e300",
+    "l.d - r.d = 0.1",
+    "l.k = r.k AND abs(l.i - r.i) <= 3",
+    "l.k = r.k AND l.s = r.s AND l.d <=> r.d",
+    "l.s <=> r.s AND l.k <=> r.k",
+    "l.f = r.f",
+    "l.k > 1 AND l.i <= r.i",
+    "l.d * r.k > 10",
+    "true",
+]
+US = timedelta(microseconds=1)
+WINDOWS = [within(5 * US), between(-4 * US, -US), tumbling(6 * US), within(3 * US, closed="left")]
+
+
+def rows_of(predicate: Predicate, side: Side, rows: Sequence[dict[str, Any]]) -> Rows:
+    """Rows with their key columns computed; the hash of a string collides often."""
+
+    def column(key: Any) -> KeyColumn:
+        values = [evaluate(key, *((row, {}) if side == "l" else ({}, row))) for row in rows]
+        valid = np.array([value is not None for value in values], np.bool_)
+        mask = None if valid.all() else valid
+        if key.type.name == "string":
+            return KeyColumn(np.array([len(v or "") for v in values], np.int64), mask, pa.array(values, pa.string()))
+        dtype = np.bool_ if key.type.name == "boolean" else next(d for t, d, _ in VALUES.values() if t == key.type.name)
+        return KeyColumn(np.array([0 if v is None else v for v in values], dtype), mask)
+
+    time = np.array([row["ts"] for row in rows], np.int64)
+    payload = pa.record_batch([pa.array(range(len(rows)), pa.int64())], ["id"])
+    return Rows(time, tuple(column(key) for key in predicate.keys(side)), payload)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("kernel", ["auto", *KERNELS])
+@given(lefts=ROWS, rights=ROWS, window=st.sampled_from(WINDOWS), room=st.sampled_from([1, 3, 1000]))
+@settings(max_examples=12)
+def test_every_kernel_finds_what_the_reference_finds(
+    condition: str, kernel: str, lefts: Any, rights: Any, window: Any, room: int
+) -> None:
+    predicate = parse(condition, SCHEMA, SCHEMA)
+    numbered = [
+        [{"#": i, **{name: row[name] for name in SCHEMA.names}} for i, row in enumerate(rows)]
+        for rows in (lefts, rights)
+    ]
+    try:
+        wanted = join([Batch(*numbered)], predicate, window).rows
+    except EvaluationError:
+        return
+    matcher = Matcher(predicate, window, kernel=kernel)
+    blocks = {"l": rows_of(predicate, "l", lefts), "r": rows_of(predicate, "r", rights)}
+    for probe, build in (("l", "r"), ("r", "l")):
+        segment = matcher.prepare(build, Segment("s", blocks[build]))
+        found = [
+            (int(p), int(b)) if probe == "l" else (int(b), int(p))
+            for pairs in matcher.pairs(probe, blocks[probe], segment, chunk=room)
+            for p, b in zip(pairs.probe, pairs.build, strict=True)
+        ]
+        assert sorted(found) == sorted((j.left["#"], j.right["#"]) for j in wanted)
+
+
+def test_ranks_narrow_a_count_window() -> None:
+    predicate = parse("true", SCHEMA, SCHEMA)
+    rows = rows_of(predicate, "r", [dict.fromkeys(VALUES) | {"ts": 0} for _ in range(4)])
+    ranked = Segment("s", Rows(rows.time, rows.keys, rows.payload, np.array([7, 8, 9, 10])))
+    matcher = Matcher(predicate, within(5 * US))
+    probe = rows_of(predicate, "l", [dict.fromkeys(VALUES) | {"ts": 0} for _ in range(2)])
+    ranks = np.array([8, 11]), np.array([9, 10])
+    (pairs,) = matcher.pairs("l", probe, matcher.prepare("r", ranked), ranks)
+    assert list(zip(pairs.probe, pairs.build, strict=True)) == [(0, 1), (0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "kernel"),
+    [
+        ("abs(l.i - r.i) <= 10 AND abs(l.d - r.d) <= 10", "grid"),
+        ("l.b = r.b", "grid"),
+        ("l.b < r.b", "ordered"),
+        ("l.d * r.k > 10", "compiled"),
+        ("true", "nested"),
+    ],
+)
+def test_the_kernel_is_chosen_by_cost(condition: str, kernel: str) -> None:
+    rng = np.random.default_rng(1)
+    matcher = Matcher(parse(condition, SCHEMA, SCHEMA), within("1 minute"))
+    columns = [rng.integers(0, 10**6, 10_000) for _ in matcher.dimensions]
+    assert choose(matcher.dimensions, columns, checked=matcher.check is not None).kernel == kernel
+
+
+def test_few_rows_are_not_worth_an_index() -> None:
+    matcher = Matcher(parse("abs(l.i - r.i) <= 10", SCHEMA, SCHEMA), within("1 minute"))
+    assert choose(matcher.dimensions, [np.arange(20) for _ in matcher.dimensions]).kernel == "nested"

@@ -19,33 +19,34 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
 import numpy as np
 
-_LOADED: dict[tuple[str, str], Callable[..., int]] = {}
+_LOADED: dict[tuple[str, bool], Callable[..., int]] = {}
 _LOADING = threading.Lock()
+_NO_FILE = "<streamjoin>"
 
 
 def load(text: str, entry: str) -> Callable[..., int]:
-    """The compiled function `entry` of a module with this text."""
-    if (text, entry) not in _LOADED:
+    """The function `entry` of a module with this text, compiled."""
+    plain = bool(getattr(numba.config, "DISABLE_JIT", False))
+    if (text, plain) not in _LOADED:
         with _LOADING:  # Numba compiles one function at a time anyway
-            if (text, entry) not in _LOADED:
-                _LOADED[text, entry] = _load(text, entry)
-    return _LOADED[text, entry]
+            if (text, plain) not in _LOADED:
+                _LOADED[text, plain] = _executed(text, entry, _NO_FILE) if plain else _found(text, entry)
+    return _LOADED[text, plain]
 
 
-def _load(text: str, entry: str) -> Callable[..., int]:
-    if getattr(numba.config, "DISABLE_JIT", False):
-        return _executed(text, entry, "<streamjoin>")
+def _found(text: str, entry: str) -> Callable[..., int]:
     for directory in _directories():
         try:
             return _from(directory, text, entry)
         except OSError:
             continue  # no room, no rights, no locks: the next one
-    return _executed(text.replace("cache=True", "cache=False"), entry, "<streamjoin>")
+    return _executed(text.replace("cache=True", "cache=False"), entry, _NO_FILE)
 
 
 def _from(directory: Path, text: str, entry: str) -> Callable[..., int]:
@@ -71,10 +72,12 @@ def _compiled(path: Path, text: str, entry: str) -> Callable[..., int]:
 
 def _executed(text: str, entry: str, file: str) -> Callable[..., int]:
     """Run a module's text as that of a file: its function is compiled by Numba, or found beside the file."""
-    names: dict[str, Any] = {"__name__": f"streamjoin.compiled.{Path(file).stem}", "__file__": file}
+    module = ModuleType(f"_streamjoin_{Path(file).stem}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # machine code that is loaded looks for its module
     with _beside_the_source():
-        exec(compile(text, file, "exec"), names)
-    function: Callable[..., int] = names[entry]
+        exec(compile(text, file, "exec"), module.__dict__)
+    function: Callable[..., int] = getattr(module, entry)
     return function
 
 

@@ -52,7 +52,8 @@ class CompiledCheck:
     """Decides pairs of rows; `left` and `right` name the key columns in the order in which it takes them.
 
     Where Spark would raise on a pair, an `EvaluationError` names the condition and the pair. Values are of the
-    type that `statements.dtype_of` names; indices are trusted to be in range.
+    type that `statements.dtype_of` names; indices are trusted to be in range. `evaluated` counts the pairs that
+    compiled code left to `evaluate`.
     """
 
     def __init__(self, conditions: Sequence[Expr]) -> None:
@@ -60,6 +61,7 @@ class CompiledCheck:
             raise ValueError("conditions: expected at least one")
         self.conditions = tuple(conditions)
         self._condition = conjunction(self.conditions)
+        self.evaluated = 0
         self._sources: dict[tuple[str, bool, str], Source] = {}
         source = self._source("pairs", False, "int64")
         self.left, self.right = source.keys["l"], source.keys["r"]
@@ -151,13 +153,14 @@ class CompiledCheck:
 
     def _evaluated(self, left: Sequence[KeyColumn], right: Sequence[KeyColumn], i: int, j: int) -> bool:
         """What the compiled code leaves open, or the error that it found."""
+        self.evaluated += 1
         rows = _row(left, i), _row(right, j)
         try:
             return evaluate(self._over_columns, *rows) is True
         except EvaluationError as error:
             keys = [*zip(self.left, rows[0].values(), strict=True), *zip(self.right, rows[1].values(), strict=True)]
-            values = ", ".join(f"{key} = {'NULL' if value is None else value}" for key, value in keys)
-            raise EvaluationError(f"{self._condition}: {error}; for {values}") from None
+            values = [f"{key} = {'NULL' if value is None else value}" for key, value in keys]
+            raise EvaluationError(f"{self._condition}: {error}; for {', '.join(values) or 'any rows'}") from None
 
 
 def _over_columns(expr: Expr, keys: dict[Side, tuple[Key, ...]]) -> Expr:

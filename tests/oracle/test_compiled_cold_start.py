@@ -1,0 +1,120 @@
+"""Compiled code kept on disk: many processes at once on an empty cache, damage, places that cannot be written to."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = """
+import json, sys, time
+import numpy as np
+from streamjoin.predicate import Schema, parse
+
+limit = int(sys.argv[1])
+predicate = parse(f"l.x * r.a <= {limit}", Schema({"x": "int"}), Schema({"a": "int"}))
+started = time.perf_counter()
+from streamjoin.predicate import codecache
+from streamjoin.predicate.compiled import compile_check, new_cursor
+
+check = compile_check([conjunct.exact for conjunct in predicate.conjuncts])
+x, a = np.arange(100, dtype=np.int32), np.arange(50, dtype=np.int32)
+li, ri = (side.ravel() for side in np.meshgrid(np.arange(100), np.arange(50), indexing="ij"))
+pairs = int(check.pairs([(x, None)], [(a, None)], li, ri).sum())
+first = time.perf_counter() - started
+nested = 0
+if "nested" in sys.argv:
+    for side, rows, other in (("l", 100, 50), ("r", 50, 100)):
+        bounds = np.zeros(rows, np.int64), np.full(rows, 10**6), np.arange(other)
+        cursor, out = new_cursor(), np.empty((2, 64), np.int64)
+        while cursor[0] >= 0:
+            nested += check.nested(side, [(x, None)], [(a, None)], *bounds, *out, cursor)
+loaded = list(codecache._LOADED.values())
+print(json.dumps({
+    "pairs": pairs,
+    "nested": nested,
+    "compiled": sum(sum(f.stats.cache_misses.values()) for f in loaded),
+    "directories": sorted({f.stats.cache_path for f in loaded}),
+    "seconds": first,
+}))
+"""
+
+
+def expected(limit: int) -> int:
+    return sum(x * a <= limit for x in range(100) for a in range(50))
+
+
+def start(limit: int = 10, *more: str, **environment: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", SCRIPT, str(limit), *more]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_", "STREAMJOIN_"))}
+    return subprocess.Popen(command, env=kept | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert not err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def inside(found: dict[str, Any], directory: Path) -> bool:
+    return all(Path(path).is_relative_to(directory) for path in found["directories"])
+
+
+def test_the_second_process_only_loads_whatever_its_constants(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "numba"
+    cache = {"STREAMJOIN_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(elsewhere)}
+    first, second = (finish(start(limit, "nested", **cache)) for limit in (10, 20))
+    assert (first["pairs"], first["nested"], first["compiled"]) == (expected(10), 2 * expected(10), 3)
+    assert (second["pairs"], second["nested"], second["compiled"]) == (expected(20), 2 * expected(20), 0)
+    assert inside(first, tmp_path / "cache")
+    assert not elsewhere.exists()
+
+
+@pytest.mark.slow
+def test_twenty_processes_at_once_on_an_empty_cache(tmp_path: Path) -> None:
+    """All of one structure, with constants of their own; one compiles, the others wait for it."""
+    running = [start(limit, "nested", STREAMJOIN_CACHE_DIR=str(tmp_path)) for limit in range(20)]
+    found = [finish(process) for process in running]
+    assert [(f["pairs"], f["nested"]) for f in found] == [(expected(n), 2 * expected(n)) for n in range(20)]
+    assert sum(f["compiled"] for f in found) == 3
+
+
+def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
+    cache = {"STREAMJOIN_CACHE_DIR": str(tmp_path)}
+    assert finish(start(**cache))["compiled"] == 1
+    files = [file for file in tmp_path.rglob("*") if file.suffix in (".nbi", ".nbc", ".py", ".sums")]
+    assert {file.suffix for file in files} == {".nbi", ".nbc", ".py", ".sums"}
+    for file in files:
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2])
+        found = finish(start(**cache))
+        assert (found["pairs"], found["compiled"]) == (expected(10), 1), file
+    assert finish(start(**cache))["compiled"] == 0
+
+
+def test_homes_that_cannot_be_written_to_do_not_matter(tmp_path: Path) -> None:
+    """A file in the place of the directory, as root may write into any that is only read-only."""
+    occupied, temporary = tmp_path / "occupied", tmp_path / "tmp"
+    occupied.write_text("")
+    temporary.mkdir()
+    place = {"HOME": str(occupied / "home"), "TMPDIR": str(temporary), "STREAMJOIN_CACHE_DIR": str(occupied / "cache")}
+    first, second = finish(start(**place)), finish(start(**place))
+    assert (first["pairs"], first["compiled"]) == (expected(10), 1)
+    assert (second["pairs"], second["compiled"]) == (expected(10), 0)
+    assert inside(first, temporary)
+
+
+def test_a_directory_that_others_may_write_to_is_not_trusted(tmp_path: Path) -> None:
+    shared = tmp_path / f"streamjoin-{os.geteuid()}"
+    shared.mkdir()
+    shared.chmod(0o777)
+    found = finish(start(HOME="/dev/null", TMPDIR=str(tmp_path)))
+    assert found["pairs"] == expected(10)
+    assert inside(found, tmp_path)
+    assert not list(shared.iterdir())
+    assert list(tmp_path.iterdir()) == [shared]  # what stood in for it went with the process

@@ -21,7 +21,7 @@ from streamjoin.kernel.grid import Grid
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
-from streamjoin.match.choose import KERNELS, choose, sampled
+from streamjoin.match.choose import KERNELS, choose, sampled, selectivity
 from streamjoin.match.dimension import (
     INT64_MAX,
     INT64_MIN,
@@ -44,6 +44,7 @@ from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSid
 from streamjoin.predicate.expr import Key, Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
+_CANDIDATES = 32  # a probe: wider cells must not bring more
 _WIDEST = 8  # cells along one axis; a probe that touches more goes to the nested loop
 
 
@@ -86,6 +87,7 @@ class Matcher:
             elif isinstance(conjunct, Residual) or not getattr(conjunct, "decides", True):
                 self.residual.append(conjunct)
         self.check = compile_check(checks) if checks else None
+        self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
 
     def _dimensions(self, conjunct: Conjunct) -> Iterator[Dimension]:
         if isinstance(conjunct, Equi | Band):
@@ -112,8 +114,7 @@ class Matcher:
         axes = np.array([-1 if k is None else k for k in (choice.x, choice.y)], np.int64)
         index: dict[str, Array] = {"kernel": np.array([KERNELS.index(choice.kernel)]), "axes": axes}
         if choice.kernel == "grid":
-            # A run of y cells is one read however many they are: narrower ones there leave fewer candidates.
-            cell_widths = [self._cell_width(choice.x, columns, 1.0), self._cell_width(choice.y, columns, 0.5)]
+            cell_widths = self._cell_widths((choice.x, choice.y), columns)
             x_cells, y_cells = (
                 np.zeros(len(able), np.int64) if k is None else self._cells(k, columns[k], width)
                 for k, width in zip((choice.x, choice.y), cell_widths, strict=True)
@@ -142,11 +143,13 @@ class Matcher:
         build_side = OTHER[probe_side]
         dimensions = [*self.dimensions, RankBand(*ranks)] if ranks is not None else self.dimensions
         columns = [dimension.values(build_side, segment.rows) for dimension in dimensions]
-        asked = [d.intervals(probe_side, probe, column) for d, column in zip(dimensions, columns, strict=True)]
+        asked, able = self._asked(probe_side, probe, columns)
+        if ranks is not None:
+            asked = [*asked, dimensions[-1].intervals(probe_side, probe, columns[-1])]
+            able = able & asked[-1].asks
+        able = able.copy()
         zones = [dimension.zone(build_side, segment) for dimension in dimensions]
-        able = self._able(probe_side, probe)
         for intervals, zone in zip(asked, zones, strict=True):
-            able &= intervals.asks
             if zone is not None:
                 able &= (intervals.lower <= zone[1]) & (intervals.upper >= zone[0])
         indices = np.flatnonzero(able).astype(np.int32)
@@ -171,6 +174,16 @@ class Matcher:
                 count = refine(probes, builds, count, codes, lower, width)
             found = Pairs(indices[probes[:count]], builds[:count].copy(), examined)
             yield found if compiled else self._checked(probe_side, probe, segment.rows, found)
+
+    def _asked(self, side: Side, probe: Rows, columns: Sequence[Array]) -> tuple[list[Intervals], NDArray[np.bool_]]:
+        """What a block asks, and which of its rows ask at all: worked out once for all segments that it meets."""
+        if self._last is None or self._last[0] is not probe or self._last[1] != side:
+            asked = [d.intervals(side, probe, column) for d, column in zip(self.dimensions, columns, strict=False)]
+            able = self._able(side, probe)
+            for intervals in asked:
+                able &= intervals.asks
+            self._last = probe, side, asked, able
+        return self._last[2], self._last[3]
 
     def _able(self, side: Side, rows: Rows) -> NDArray[np.bool_]:
         """The rows that can match anybody: no NULL in a strict key, every one-sided condition true."""
@@ -253,16 +266,28 @@ class Matcher:
             x, y, row = (np.ascontiguousarray(column) for column in grid.rows.T[:3])
             yield from _nested_candidates(x, y, row, hot, np.flatnonzero(wide), chunk)
 
-    def _cell_width(self, k: int | None, columns: Sequence[Array], share: float) -> float:
-        """About as wide as the band, and never so narrow that there are many more cells than rows."""
-        if k is None or self.dimensions[k].is_equality:
-            return 1.0
-        width, column = self.dimensions[k].width, columns[k]
-        assert width is not None
-        exact = column.dtype.kind != "f"
-        sample = sampled(column)
-        spread = float(sample[-1] - sample[0]) if len(sample) else 0.0
-        return max((float(width) + exact) * share, spread / max(len(column), 1), 1.0 if exact else 1e-300)
+    def _cell_widths(self, axes: tuple[int | None, int | None], columns: Sequence[Array]) -> list[float]:
+        """About as wide as the bands, wider where that leaves most cells empty: two cells a row are enough.
+
+        A run of y cells is one read however many they are, so they are half as wide: fewer candidates.
+        """
+        size, widths, cells, expected = len(columns[0]), [], 1.0, float(len(columns[0]))
+        for k, part in zip(axes, (1.0, 0.5), strict=True):
+            if k is None or self.dimensions[k].is_equality:
+                widths.append(1.0)
+                continue
+            band, exact, sample = self.dimensions[k].width, columns[k].dtype.kind != "f", sampled(columns[k])
+            assert band is not None
+            spread = float(sample[-1] - sample[0]) if len(sample) else 0.0
+            widths.append(max((band + exact) * part, 1.0 if exact else spread / (size + 1), 1e-300))
+            cells *= max(spread / widths[-1], 1.0)
+            expected *= selectivity(self.dimensions[k], columns[k])
+        banded = [i for i, k in enumerate(axes) if k is not None and not self.dimensions[k].is_equality]
+        if banded and not any(k is not None and self.dimensions[k].is_equality for k in axes):
+            factor = min(cells / (2.0 * size + 1), _CANDIDATES / (4 * expected + 1e-9))
+            for i in banded:
+                widths[i] *= max(factor, 1.0) ** (1 / len(banded))
+        return widths
 
     def _cells(self, k: int, values: Array, width: float) -> NDArray[np.int64]:
         """The cells of values: the same function for stored rows and for the ends of intervals."""

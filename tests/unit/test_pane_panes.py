@@ -442,14 +442,16 @@ def test_names_in_runs_are_the_names(given_names: list[str]) -> None:
 # Limits
 
 
-def test_what_is_too_large_is_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gap", [0.1, 5])
+def test_what_is_too_large_is_not_merged(gap: float, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (held, panes_module):
         monkeypatch.setattr(module, "MOST_BYTES", 24 * 40)
-    model = Model(Panes(SPAN))
-    for i in range(50):
-        model.do([i // 10] * 7)
+    model = Model(Panes(16))
+    for i in range(60):
+        model.do([int(gap * i)] * 7)
         model._check_rows(model.panes.segments)
         assert max(segment.nbytes for segment in model.panes.segments) <= 24 * 40
+    assert len(model.panes) < 40
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=300), st.integers(-1, 22))

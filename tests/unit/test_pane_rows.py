@@ -13,6 +13,14 @@ from streamjoin.pane import KeyColumn, Rows, no_columns
 from tests.segments import everything, plain, rows_of_all_types, stamped
 
 
+def test_every_column_moves_with_its_row() -> None:
+    rows = everything()
+    as_list = plain(rows)
+    assert plain(rows.take(np.array([3, 1, 1]))) == [as_list[3], as_list[1], as_list[1]]
+    assert plain(rows.slice(1, 2)) == as_list[1:3]
+    assert plain(Rows.concat([rows, rows.slice(2)])) == as_list + as_list[2:]
+
+
 @given(rows_of_all_types(), st.data())
 def test_taking_rows_is_picking_from_a_list(rows: Rows, data: st.DataObject) -> None:
     indices = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20)) if len(rows) else []

@@ -194,7 +194,8 @@ def _arrays(columns: Sequence[KeyColumn], keys: tuple[Key, ...], nullable: bool)
 def _array(values: Values, dtype: str, what: object) -> Values:
     if values.dtype != getattr(np, dtype) or values.ndim != 1:
         raise TypeError(f"{what}: expected a one-dimensional {dtype} array, got {values.dtype}{values.shape}")
-    return np.require(values, requirements=("C", "A"))
+    usable = values.flags.c_contiguous and values.flags.aligned
+    return values if usable else np.require(values, requirements=("C", "A"))
 
 
 def _index_type(a: Values, b: Values) -> str:

@@ -27,6 +27,8 @@ import numpy as np
 _LOADED: dict[tuple[str, bool], Callable[..., int]] = {}
 _LOADING = threading.Lock()
 _NO_FILE = "<streamjoin>"
+_VERSION = "1"
+"""To be raised when entries are written in another way."""
 
 
 def load(text: str, entry: str) -> Callable[..., int]:
@@ -53,11 +55,20 @@ def _from(directory: Path, text: str, entry: str) -> Callable[..., int]:
     path = directory / f"{name}.py"
     with (directory / f"{name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        if not _is_whole(path):
+        if (function := _kept(path, text, entry)) is None:
             fcntl.flock(lock, fcntl.LOCK_EX)  # gives the shared lock up first, so another may have been here
-            if not _is_whole(path):
-                return _compiled(path, text, entry)
+            function = _kept(path, text, entry) or _compiled(path, text, entry)
+    return function
+
+
+def _kept(path: Path, text: str, entry: str) -> Callable[..., int] | None:
+    """What is on disk already; None where that is incomplete, damaged or not to be loaded."""
+    if not _is_whole(path):
+        return None
+    try:
         return _executed(text, entry, str(path))
+    except Exception:  # noqa: BLE001 - a pickle may raise anything, and there is a way out of all of it
+        return None
 
 
 def _compiled(path: Path, text: str, entry: str) -> Callable[..., int]:
@@ -94,7 +105,7 @@ def _beside_the_source() -> Iterator[None]:
 
 
 def _fingerprint(text: str) -> str:
-    parts = (text, sys.version, numba.__version__, np.__version__, *_processor())
+    parts = (_VERSION, text, sys.version, numba.__version__, np.__version__, *_processor())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 

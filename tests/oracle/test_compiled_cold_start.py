@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from streamjoin.predicate import codecache
+
 SCRIPT = """
 import json, sys, time
 import numpy as np
@@ -94,6 +96,12 @@ def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
         file.write_bytes(whole[: len(whole) // 2])
         found = finish(start(**cache))
         assert (found["pairs"], found["compiled"]) == (expected(10), 1), file
+    assert finish(start(**cache))["compiled"] == 0
+    for file in tmp_path.rglob("*.nbc"):
+        file.write_bytes(b"not even a pickle")
+    for file in tmp_path.glob("*.py"):
+        file.with_suffix(".sums").write_text(codecache._listed(file))
+    assert finish(start(**cache))["pairs"] == expected(10)
     assert finish(start(**cache))["compiled"] == 0
 
 

@@ -296,7 +296,47 @@ def test_a_late_block_joins_the_open_pane_and_does_not_part_its_neighbours() -> 
     assert model.panes.live_rows == 3
 
 
+def test_a_pane_that_begins_with_late_rows_is_as_long_as_others() -> None:
+    #  front    161 170 | 172 175       |  l2 also brings a row that is 150 late
+    #  blocks   l0  l1  | l2  l3
+    model = Model(Panes(SPAN))
+    for block in ([161], [170], [20, 172], [175]):
+        model.do(block)
+    assert [segment.parts for segment in model.panes.segments] == [("l0", "l1"), ("l2",), ("l3",)]
+    model.do([176, 177])
+    assert [segment.parts for segment in model.panes.segments] == [("l0", "l1"), ("l2", "l3", "l4")]
+
+
+def test_panes_are_longer_where_watermarks_come_so_late_that_more_than_a_window_is_held() -> None:
+    model = Model(Panes(100))
+    most = 0
+    for i in range(1500):
+        model.do([4 * i + k for k in range(4)])
+        model.do(Expire(4 * i - 1600))
+        most = max(most, len(model.panes)) if i > 800 else 0
+    assert most <= 16 + 2 + math.log2(25)
+    assert model.panes.compacted == 0
+
+
 # Expiry
+
+
+def test_dead_rows_are_left_where_they_are_few_in_all() -> None:
+    model = Model(Panes(SPAN))
+    model.do([0] + [100] * 99)
+    model.do([0, 0, 100])
+    model.do(Expire(50))
+    assert [len(segment) for segment in model.panes.segments] == [100, 3]
+    assert model.panes.compacted == 0
+
+
+def test_dead_rows_are_left_behind_where_they_are_many() -> None:
+    model = Model(Panes(SPAN))
+    model.do([0] + [100] * 63)
+    model.do([0] * 50 + [100] * 10)
+    model.do(Expire(50))
+    assert [(segment.name, len(segment)) for segment in model.panes.segments] == [("l0", 64), ("l1@t50", 10)]
+    assert model.panes.compacted == 10
 
 
 class Untouchable:

@@ -1,0 +1,111 @@
+"""What a worker is told: the plan of a join, and blocks of rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.pane import KeyColumn
+from streamjoin.predicate import Predicate
+from streamjoin.predicate.conjunct import Residual
+from streamjoin.predicate.expr import Key, Side
+from streamjoin.window import Both, Last, Window
+
+How = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
+
+SIDES: tuple[Side, Side] = ("l", "r")
+OTHER: dict[Side, Side] = {"l": "r", "r": "l"}
+_PRESERVED: dict[How, tuple[Side, ...]] = {
+    "inner": (),
+    "left": ("l",),
+    "right": ("r",),
+    "full": ("l", "r"),
+    "left_semi": ("l",),
+    "left_anti": ("l",),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A join as the worker runs it; `left` and `right` are the schemas of the payloads, `names` those of the results.
+
+    Residual conjuncts, which only Spark evaluates, are left to the caller: every pair that passes all others comes
+    out. That is right for an inner join alone, so every other `how` refuses them.
+    """
+
+    predicate: Predicate
+    window: Window
+    left: pa.Schema
+    right: pa.Schema
+    how: How = "inner"
+    names: tuple[str, ...] | None = None
+    kernel: str = "auto"
+    block_rows: int = 1 << 16
+    block_bytes: int = 8 << 20
+
+    def __post_init__(self) -> None:
+        if self.how not in get_args(How):
+            raise StreamJoinError(f"how: got {self.how!r}; expected one of {', '.join(get_args(How))}")
+        residual = [str(c) for c in self.predicate.conjuncts if isinstance(c, Residual)]
+        if residual and self.how != "inner":
+            raise StreamJoinError(
+                f"on: only Spark can evaluate {' AND '.join(residual)}, and only after the join, "
+                f"so how={self.how!r} cannot know which rows met nobody; expected how='inner'"
+            )
+        if self.names is not None and len(self.names) != len(self.columns) + 1:
+            raise StreamJoinError(
+                f"names: got {len(self.names)}; expected one for each of the {len(self.columns)} result columns "
+                "and one for the join time"
+            )
+
+    @property
+    def columns(self) -> list[pa.Field]:
+        """The payload columns of a result: a semi or anti join has those of the left side alone."""
+        return [*self.left, *([] if self.how in ("left_semi", "left_anti") else self.right)]
+
+    @property
+    def output(self) -> pa.Schema:
+        """The schema of the results: payload columns, then the join time in microseconds."""
+        names = self.names or (*(field.name for field in self.columns), "join_time")
+        types = [*(field.type for field in self.columns), pa.int64()]
+        return pa.schema(list(zip(names, types, strict=True)))
+
+    @cached_property
+    def keys(self) -> dict[Side, list[Key]]:
+        """The key columns of each side."""
+        return {side: self.predicate.keys(side) for side in SIDES}
+
+    @property
+    def counts(self) -> bool:
+        """Whether the window counts rows, so that rows must be put in order first."""
+        return isinstance(self.window, Last | Both)
+
+    def preserves(self, side: Side) -> bool:
+        """Whether it matters for a row of this side that it met nobody, or met somebody for the first time."""
+        return side in _PRESERVED[self.how]
+
+    @property
+    def fingerprint(self) -> str:
+        """What the state of a worker hangs on; state written under another fingerprint is refused."""
+        said = (str(self.predicate), str(self.window), self.how, self.left.to_string(), self.right.to_string())
+        return blake2b(repr(said).encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class Block:
+    """Arriving rows of one side, with, per row, whether it probes here and whether it is stored here (None: yes)."""
+
+    time: NDArray[np.int64]
+    keys: tuple[KeyColumn, ...]
+    payload: pa.RecordBatch
+    valid: NDArray[np.bool_] | None = None  # of `time`
+    probes: NDArray[np.bool_] | None = None
+    stores: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)

@@ -1,0 +1,202 @@
+"""One round of the three steps: fresh rows of both sides, under one watermark."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin.match import Matcher
+from streamjoin.pane import Rows, Segment
+from streamjoin.predicate.expr import Side
+from streamjoin.worker.admit import Mask
+from streamjoin.worker.counters import Counters
+from streamjoin.worker.expiry import Horizon, Pushers, horizon, ranks_of, unmatched
+from streamjoin.worker.output import Output
+from streamjoin.worker.plan import OTHER, SIDES, Plan
+from streamjoin.worker.ready import Arrived, Seen, kept, sees
+from streamjoin.worker.semi import Earliest
+from streamjoin.worker.store import Store
+
+Indices = NDArray[np.int32] | NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The rows of one side in this round: all (that are whole here), those that probe, and those that can be met."""
+
+    rows: Rows
+    probing: Rows
+    seen: Seen | None  # by the probing rows, under a count window
+    segment: Segment | None
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round works on: the worker's plan, its stores, and where it counts."""
+
+    plan: Plan
+    matcher: Matcher
+    output: Output
+    stores: Mapping[Side, Store]
+    counters: Counters
+    watermark: int | None
+    latest: int  # the time of the latest row of all
+
+    def run(self, arrived: Arrived) -> Iterator[pa.RecordBatch]:
+        """Probe, then let go of what is over, then keep the fresh rows that are not."""
+        clock, timed = self.counters.clock, self.counters.timed
+        with clock("store"):
+            pushers = {side: Pushers(_times(arrived, side), self.stores[side].ranked) for side in SIDES}
+            fresh = {side: found for side in SIDES if (found := self._fresh(side, arrived, pushers)) is not None}
+            now = {side: self._horizon(side) for side in SIDES}
+        yield from timed("probe", self._probe(fresh, now))
+        for side in SIDES:
+            yield from timed("expire", self._expire(side, fresh.get(side), now[side], pushers[side]))
+            with clock("store"):
+                self._store(side, fresh.get(side), now[side])
+
+    def _horizon(self, side: Side) -> Horizon:
+        return horizon(self.plan.window, side, self.watermark, self.stores[side].ranked)
+
+    # Before the steps: who does what
+
+    def _fresh(self, side: Side, arrived: Arrived, pushers: Mapping[Side, Pushers]) -> Fresh | None:
+        arrivals, store = arrived[side], self.stores[side]
+        if arrivals is None:
+            return None
+        seen = None
+        if self.plan.counts:
+            other = pushers[OTHER[side]]
+            seen = sees(side, arrivals.time, other.time, other.first, kept(self.plan.window, OTHER[side]))
+            if arrivals.probes is not None:
+                seen = seen[0][arrivals.probes], seen[1][arrivals.probes]
+            arrivals = store.number(arrivals)
+        elif self.plan.preserves(side):
+            arrivals = store.number(arrivals.here())
+        rows, stores = arrivals.rows, arrivals.stores
+        if not self.plan.counts:  # who comes after its last chance can only probe
+            in_time = ~self._horizon(side).over(rows)
+            stores = in_time if stores is None else in_time & stores
+        segment = store.segment(_where(rows, stores))
+        if segment is not None and arrived[OTHER[side]] is not None and self._within_round(OTHER[side]):
+            segment = store.prepare(segment)
+        whole = arrivals.here().rows if self.plan.preserves(side) else rows
+        return Fresh(whole, _where(rows, arrivals.probes), seen, segment)
+
+    def _within_round(self, side: Side) -> bool:
+        """Whether rows of a side meet the fresh rows of the other too."""
+        return side == "l" or self.plan.counts
+
+    # 1. Probe
+
+    def _probe(self, fresh: Mapping[Side, Fresh], now: Mapping[Side, Horizon]) -> Iterator[pa.RecordBatch]:
+        released = Earliest()  # the matches that let the fresh left rows of a semi join out
+        for side, mine in fresh.items():
+            if len(mine.probing) == 0:
+                continue
+            other = OTHER[side]
+            segments = list(self.stores[other].segments)
+            theirs = fresh[other].segment if other in fresh and self._within_round(side) else None
+            if theirs is not None:
+                segments.append(theirs)
+            if mine.seen is None:
+                self.counters.decided += len(mine.probing) * sum(map(now[other].live, segments))
+            for segment in segments:
+                first = released if side == "l" or segment is theirs else Earliest()
+                yield from self._meet(side, mine, segment, first)
+                if first is not released:
+                    yield from self._release(segment.rows, first)
+        if "l" in fresh:
+            yield from self._release(fresh["l"].rows, released)
+
+    def _meet(self, side: Side, mine: Fresh, segment: Segment, released: Earliest) -> Iterator[pa.RecordBatch]:
+        """Let the probing rows meet a segment of the other side."""
+        if mine.seen is not None:
+            in_window = _in_window(segment.rows, mine.seen)
+            self.counters.decided += in_window
+            if in_window == 0:
+                return
+        chunk = self.output.rows(mine.probing.payload, segment.rows.payload)
+        for pairs in self.matcher.pairs(side, mine.probing, segment, mine.seen, chunk):
+            self.counters.examined += pairs.examined
+            self.counters.matches += len(pairs.probe)
+            if len(pairs.probe):
+                probe, build = (mine.probing, pairs.probe), (segment.rows, pairs.build)
+                yield from self._matched(*(probe + build if side == "l" else build + probe), released)
+
+    def _matched(
+        self, left: Rows, at_left: Indices, right: Rows, at_right: Indices, released: Earliest
+    ) -> Iterator[pa.RecordBatch]:
+        """What comes of matches, by `how`."""
+        join_time = np.maximum(left.time[at_left], right.time[at_right])
+        met_left, met_right = (self.stores[side].flags for side in SIDES)
+        if self.plan.how == "left_semi" and met_left is not None:
+            ranks = ranks_of(left)[at_left]
+            inside = ~met_left.met(ranks)
+            released.add(ranks[inside], join_time[inside])
+            return
+        if met_left is not None:
+            met_left.mark(ranks_of(left)[at_left])
+        if met_right is not None:
+            met_right.mark(ranks_of(right)[at_right])
+        if self.plan.how != "left_anti":
+            yield self.output.pairs(left.payload, at_left, right.payload, at_right, join_time)
+
+    def _release(self, left: Rows, released: Earliest) -> Iterator[pa.RecordBatch]:
+        """Let rows of a semi join out, each at its first match."""
+        ranks, join_time = released.result()
+        if len(ranks) and (flags := self.stores["l"].flags) is not None:
+            flags.mark(ranks)
+            yield from self.output.alone("l", left.payload, np.searchsorted(ranks_of(left), ranks), join_time)
+
+    # 2. Expire
+
+    def _expire(self, side: Side, fresh: Fresh | None, now: Horizon, pushers: Pushers) -> Iterator[pa.RecordBatch]:
+        store = self.stores[side]
+        if self.plan.preserves(side) and self.plan.how != "left_semi":
+            if fresh is not None:
+                yield from self._alone(side, fresh.rows, np.flatnonzero(now.over(fresh.rows)), pushers)
+            for rows, over in store.over(now):
+                yield from self._alone(side, rows, over, pushers)
+        store.expire(now)
+
+    def _alone(self, side: Side, rows: Rows, over: Indices, pushers: Pushers) -> Iterator[pa.RecordBatch]:
+        """Rows that met nobody, now that nobody is left to meet."""
+        flags = self.stores[side].flags
+        assert flags is not None
+        ranks = ranks_of(rows)[over]
+        alone = ~flags.met(ranks)
+        over, ranks = over[alone], ranks[alone]
+        if len(over):
+            join_time = unmatched(self.plan.window, side, rows.time[over], ranks, pushers, self.latest)
+            yield from self.output.alone(side, rows.payload, over, join_time)
+
+    # 3. Store
+
+    def _store(self, side: Side, fresh: Fresh | None, now: Horizon) -> None:
+        if fresh is None or fresh.segment is None:
+            return
+        store, rows = self.stores[side], fresh.segment.rows
+        over = now.over(rows)
+        if not over.any():
+            store.keep(fresh.segment)
+        elif not over.all():
+            store.keep(Segment(fresh.segment.name, rows.take(np.flatnonzero(~over))))
+
+
+def _times(arrived: Arrived, side: Side) -> NDArray[np.int64]:
+    arrivals = arrived[side]
+    return np.zeros(0, np.int64) if arrivals is None else arrivals.time
+
+
+def _where(rows: Rows, mask: Mask | None) -> Rows:
+    return rows if mask is None or mask.all() else rows.take(np.flatnonzero(mask))
+
+
+def _in_window(rows: Rows, seen: Seen) -> int:
+    """How many of the rows are in the count windows of those who see so far, taken together."""
+    first, last = seen
+    ranks = ranks_of(rows)
+    return int((np.searchsorted(ranks, last, "right") - np.searchsorted(ranks, first, "left")).sum())

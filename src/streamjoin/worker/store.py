@@ -1,0 +1,196 @@
+"""The rows of one side that a worker keeps: those that wait to be put in order, and those that can be met."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin.match import Matcher
+from streamjoin.pane import Panes, Rows, Segment, SegmentError
+from streamjoin.predicate.expr import Side
+from streamjoin.worker.admit import Arrivals
+from streamjoin.worker.expiry import Horizon, horizon, stay
+from streamjoin.worker.flags import Flags
+from streamjoin.worker.journal import Journal
+from streamjoin.worker.order import order
+from streamjoin.worker.plan import Plan
+
+Fetch = Callable[[str], Any]
+"""Gives what was stored under a name, a segment also as it is, or None where there is nothing."""
+
+
+class Store:
+    """One side of a worker.
+
+    `ranked` rows of its stream were numbered: under a count window all that are ready, in the order that it counts;
+    otherwise, where the side is preserved, all that arrived, so that their flags can be found. What lies before
+    `horizon` was let go.
+    """
+
+    def __init__(self, plan: Plan, side: Side, matcher: Matcher, journal: Journal | None) -> None:
+        self.side = side
+        self.waiting: dict[str, Arrivals] = {}
+        self.flags = Flags() if plan.preserves(side) else None
+        self.ranked = 0
+        self.horizon = Horizon()
+        self.prepare = partial(matcher.prepare, side)
+        self._plan, self._journal = plan, journal
+        self._panes = Panes(stay(plan.window, side), prepare=self.prepare)
+        self._named = 0
+
+    # Rows that wait, under count windows
+
+    def wait(self, arrivals: Arrivals) -> None:
+        """Keep rows until they are ready."""
+        segment = Segment(self._name("w"), arrivals.packed())
+        self.waiting[segment.name] = arrivals
+        if self._journal is not None:
+            self._journal.add(segment)
+
+    def release(self, watermark: int) -> Arrivals | None:
+        """The rows that the watermark has passed, in order."""
+        ready = []
+        for name, arrivals in list(self.waiting.items()):
+            passed = arrivals.time < watermark
+            if passed.any():
+                ready.append(arrivals.where(passed))
+            if passed.all():
+                del self.waiting[name]
+                self._drop([name])
+            else:
+                self.waiting[name] = arrivals.where(~passed)
+        if not ready:
+            return None
+        arrivals = Arrivals.concat(ready)
+        return arrivals.take(order(arrivals.rows))
+
+    # Rows that can be met
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What can be met, indexed; some rows in it may be over."""
+        return self._panes.segments
+
+    def number(self, arrivals: Arrivals) -> Arrivals:
+        """Give the rows the next ranks of their stream."""
+        start, self.ranked = self.ranked, self.ranked + len(arrivals)
+        if self.flags is not None:
+            self._drop(self._flags_name(page) for page in self.flags.forget(self._oldest(start)))
+            self.flags.extend(self.ranked)
+        return replace(arrivals, rows=replace(arrivals.rows, rank=np.arange(start, self.ranked)))
+
+    def _oldest(self, following: int) -> int:
+        """The least rank of a kept row, or the one that comes next."""
+        return min((rank for segment in self.segments if (rank := segment.low.rank) is not None), default=following)
+
+    def segment(self, rows: Rows) -> Segment | None:
+        """A new segment of rows, if there are any."""
+        return Segment(self._name(), rows) if len(rows) else None
+
+    def keep(self, segment: Segment) -> None:
+        """Add a segment to what can be met."""
+        if self._journal is not None:
+            self._journal.add(segment)
+        self._drop(self._panes.add(segment))
+
+    def over(self, now: Horizon) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+        """The kept rows whose last chance has gone by since the last `expire`."""
+        for segment in self._panes.segments:
+            if not now.holds(segment):
+                over = np.flatnonzero(now.over(segment.rows) & ~self.horizon.over(segment.rows))
+                if len(over):
+                    yield segment.rows, over
+
+    def expire(self, now: Horizon) -> None:
+        """Let go of what is over."""
+        self.horizon = now
+        self._drop(self._panes.expire(now.time, now.rank))
+
+    # Sizes
+
+    @property
+    def pieces(self) -> int:
+        """How many segments can be met."""
+        return len(self._panes)
+
+    @property
+    def live(self) -> int:
+        """How many rows can be met."""
+        return self._panes.live_rows
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all that is kept."""
+        return self._panes.nbytes + sum(arrivals.rows.nbytes for arrivals in self.waiting.values())
+
+    # State
+
+    def flags_changed(self) -> dict[str, bytes]:
+        """The flags that have changed since the last call."""
+        return {} if self.flags is None else {self._flags_name(n): page for n, page in self.flags.changes().items()}
+
+    def contents(self) -> dict[str, bytes]:
+        """All that is kept, as it is kept now."""
+        contents = {segment.name: segment.to_bytes() for segment in self.segments}
+        contents |= {name: Segment(name, arrivals.packed()).to_bytes() for name, arrivals in self.waiting.items()}
+        if self.flags is not None:
+            contents |= {self._flags_name(page): self.flags.page(page) for page in self.flags.pages}
+        return contents
+
+    def manifest(self) -> dict[str, Any]:
+        """All but rows and flags, as JSON can say it."""
+        return {
+            "named": self._named,
+            "ranked": self.ranked,
+            "panes": self._panes.manifest(),
+            "waiting": list(self.waiting),
+            "flags": [] if self.flags is None else self.flags.pages,
+        }
+
+    def restore(self, manifest: dict[str, Any], watermark: int | None, fetch: Fetch) -> None:
+        """Become the store that the manifest was taken of."""
+        self._named, self.ranked = manifest["named"], manifest["ranked"]
+        self.horizon = horizon(self._plan.window, self.side, watermark, self.ranked)
+        segment = partial(_segment, fetch)
+        self._panes = Panes.restore(manifest["panes"], segment, prepare=self.prepare, cached=partial(_known, fetch))
+        columns = len(self._plan.left if self.side == "l" else self._plan.right)
+        for name in manifest["waiting"]:
+            arrivals = Arrivals.unpacked(segment(name).rows, columns)
+            self.waiting[name] = arrivals if watermark is None else arrivals.where(arrivals.time >= watermark)
+        if self.flags is not None:
+            pages = ((page, _given(fetch, self._flags_name(page))) for page in manifest["flags"])
+            self.flags.load(self._oldest(self.ranked), self.ranked, pages)
+
+    def _name(self, kind: str = "") -> str:
+        self._named += 1
+        return f"{kind}{self.side}{self._named}"
+
+    def _flags_name(self, page: int) -> str:
+        return f"f{self.side}{page}"
+
+    def _drop(self, names: Iterable[str]) -> None:
+        if self._journal is not None:
+            for name in names:
+                self._journal.drop(name)
+
+
+def _known(fetch: Fetch, name: str) -> Segment | None:
+    found = fetch(name)
+    return found if found is None or isinstance(found, Segment) else Segment.from_bytes(found, name)
+
+
+def _segment(fetch: Fetch, name: str) -> Segment:
+    segment = _known(fetch, name)
+    if segment is None:
+        raise SegmentError(name, "is not in state, although the manifest names it")
+    return segment
+
+
+def _given(fetch: Fetch, name: str) -> bytes:
+    found = fetch(name)
+    if found is None:
+        raise SegmentError(name, "is not in state, although the manifest names it")
+    return bytes(found)

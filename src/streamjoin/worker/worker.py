@@ -1,0 +1,184 @@
+"""The driver of the three steps on blocks (Kang et al.; ScaleJoin, section II; CellJoin, section 3).
+
+A batch of rows is admitted, then
+
+1. probe: every row that probes here meets the live rows of the other side,
+2. store: every row that is stored here is kept for rows to come,
+3. expire: rows that the watermark has left behind are let go, and come out where they met nobody and that matters.
+
+Within a batch the left rows meet the stored right rows of this batch too, the right rows only left rows of older
+batches: each pair is found once. Count windows cannot say who is in a window before all rows up to a time are
+here; there rows wait until the watermark has passed them, are put in order, and the later row of a pair meets the
+earlier one.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.match import Matcher
+from streamjoin.pane import Segment
+from streamjoin.predicate.expr import Side
+from streamjoin.worker.admit import Arrivals, admit
+from streamjoin.worker.counters import Counters, Size
+from streamjoin.worker.expiry import ENDED, LEAST
+from streamjoin.worker.journal import Journal
+from streamjoin.worker.output import Output, gathered
+from streamjoin.worker.plan import SIDES, Block, Plan
+from streamjoin.worker.ready import Arrived, rounds
+from streamjoin.worker.round import Round
+from streamjoin.worker.store import Fetch, Store
+
+FORMAT = 1
+Blocks = Block | Sequence[Block]
+
+
+class Worker:
+    """Joins what arrives in one cell.
+
+    `process` and `finish` yield results as they are found; nothing happens before they are taken, and a batch is over
+    when they are exhausted. Results come in no order, but none that comes after a batch under watermark W has a
+    `join_time` before W: whoever orders them may let go of those. `last` counts what the last batch did, `total` what
+    all did. Without `journal` nothing is remembered for `new_segments` and `dropped_segments`.
+    """
+
+    def __init__(self, plan: Plan, *, journal: bool = True) -> None:
+        self.plan = plan
+        self.last, self.total = Counters(), Counters()
+        self._output = Output(plan)
+        self._matcher = Matcher(plan.predicate, plan.window, kernel=plan.kernel)
+        self._journal = Journal() if journal else None
+        self._stores: dict[Side, Store] = {side: Store(plan, side, self._matcher, self._journal) for side in SIDES}
+        self._watermark: int | None = None
+        self._latest = LEAST
+        self._in_batch = False
+
+    def process(self, left: Blocks = (), right: Blocks = (), watermark: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Join the blocks of one micro-batch, which runs under this watermark."""
+        return self._batch({"l": left, "r": right}, watermark)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The input has ended: who has waited for a partner, or for its turn, waits no longer."""
+        return self._batch({"l": (), "r": ()}, ENDED)
+
+    # State
+
+    @property
+    def size(self) -> Size:
+        """What is kept now."""
+        left, right = (self._stores[side] for side in SIDES)
+        return Size(
+            left.live,
+            right.live,
+            sum(map(len, left.waiting.values())),
+            sum(map(len, right.waiting.values())),
+            left.pieces + right.pieces,
+            left.nbytes + right.nbytes,
+        )
+
+    def manifest(self) -> bytes:
+        """What is to be stored anew after every batch: small, and in it the names of all that is stored besides."""
+        self._must_be_over()
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "plan": self.plan.fingerprint,
+                "watermark": self._watermark,
+                "latest": self._latest,
+                "total": self.total.counts(),
+                "sides": {side: store.manifest() for side, store in self._stores.items()},
+            },
+            separators=(",", ":"),
+        ).encode()
+
+    def new_segments(self) -> list[Segment]:
+        """The segments to be stored since the last call: what arrived, each once, without index."""
+        return self._recorded().new()
+
+    def changed_flags(self) -> dict[str, bytes]:
+        """What else is to be stored since the last call, under these names: who has met somebody."""
+        return {name: page for store in self._stores.values() for name, page in store.flags_changed().items()}
+
+    def dropped_segments(self) -> list[str]:
+        """The names under which something was stored that is not needed any more since the last call."""
+        return self._recorded().dropped()
+
+    def segments(self) -> list[Segment]:
+        """What can be met now, indexed and merged: for a cache, from which `restore` takes by name what it finds."""
+        return [segment for store in self._stores.values() for segment in store.segments]
+
+    def state(self) -> tuple[bytes, dict[str, bytes]]:
+        """The manifest and all that `restore` will fetch, for those who store everything at once."""
+        return self.manifest(), {k: v for store in self._stores.values() for k, v in store.contents().items()}
+
+    @classmethod
+    def restore(cls, plan: Plan, manifest: bytes, fetch: Fetch, *, journal: bool = True) -> "Worker":
+        """The worker that a manifest was taken of.
+
+        `fetch` gives what was stored under a name: bytes, a segment as it is, or None. Names of merged segments are
+        asked for first; where there is nothing, they are made again of the segments that arrived.
+        """
+        noted = json.loads(manifest)
+        if noted["format"] != FORMAT:
+            raise StreamJoinError(f"state: it has format {noted['format']}; this streamjoin reads format {FORMAT}")
+        if noted["plan"] != plan.fingerprint:
+            raise StreamJoinError("state: it was written under another plan (condition, window, how or columns)")
+        worker = cls(plan, journal=journal)
+        worker._watermark, worker._latest = noted["watermark"], noted["latest"]
+        worker.total = Counters(**noted["total"])
+        for side, store in worker._stores.items():
+            store.restore(noted["sides"][side], worker._watermark, fetch)
+        return worker
+
+    def _recorded(self) -> Journal:
+        self._must_be_over()
+        if self._journal is None:
+            raise StreamJoinError("worker: it keeps no journal; expected Worker(plan, journal=True)")
+        return self._journal
+
+    def _must_be_over(self) -> None:
+        if self._in_batch:
+            raise StreamJoinError("worker: the last batch is not over; it failed, or not all of its results were taken")
+
+    # One batch
+
+    def _batch(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[pa.RecordBatch]:
+        self._must_be_over()
+        if self._watermark is not None and (watermark is None or watermark < self._watermark):
+            raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
+        self._in_batch = True
+        self.last = Counters()
+        for block in gathered(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
+            self.last.results += block.num_rows
+            yield block
+        self.total.add(self.last)
+        self._watermark = watermark
+        self._in_batch = False
+
+    def _rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[pa.RecordBatch]:
+        with self.last.clock("admit"):
+            arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
+            ready = self._in_order(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
+        for until, rows in ready:
+            steps = Round(self.plan, self._matcher, self._output, self._stores, self.last, until, self._latest)
+            yield from steps.run(rows)
+
+    def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Arrivals | None:
+        admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, watermark)
+        if side == "l":
+            self.last.rows_left, self.last.late_left = admitted.rows, admitted.late
+        else:
+            self.last.rows_right, self.last.late_right = admitted.rows, admitted.late
+        self.last.invalid += admitted.invalid
+        if admitted.arrivals is not None:
+            self._latest = max(self._latest, int(admitted.arrivals.time.max()))
+        return admitted.arrivals
+
+    def _in_order(self, arrived: Arrived, watermark: int | None) -> Iterable[tuple[int | None, Arrived]]:
+        """Let new rows wait, and take up those that waited long enough."""
+        for side, arrivals in arrived.items():
+            if arrivals is not None:
+                self._stores[side].wait(arrivals)
+        return () if watermark is None else rounds(self.plan.window, self._stores, watermark)

@@ -6,6 +6,7 @@ ones are turned round. -0.0 and 0.0 share a code, and every NaN has the greatest
 An interval test on codes is one subtraction and one unsigned comparison: ``unsigned(code - lower) <= width``.
 """
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def encode(values: NDArray[Any]) -> Codes:
     """
     if values.dtype.kind == "f":
         bits = np.int32 if values.dtype.itemsize == 4 else np.int64
+        values = unlocked(np.ascontiguousarray(values))
         codes: Codes = _encoded(values, values.view(bits), np.iinfo(bits).min, np.iinfo(bits).max)
         return codes
     return values.astype(np.int64 if values.dtype.itemsize == 8 else np.int32, copy=False)
@@ -53,6 +55,18 @@ def cells(values: Any, width: float) -> Any:
         cell = np.floor(np.float64(values[j]) / width)
         numbers[j] = np.int64(min(max(cell, -OUTERMOST), OUTERMOST)) if cell == cell else np.int64(OUTERMOST)
     return numbers
+
+
+def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory without its read-only mark, for which Numba would compile every kernel once more.
+
+    Kernels do not write to their inputs. The caller keeps `array` as long as it uses the view.
+    """
+    if array.flags.writeable or not array.size:
+        return array.copy() if not array.size else array
+    memory: Any = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)
+    view: NDArray[Any] = np.frombuffer(memory, array.dtype).reshape(array.shape)
+    return view
 
 
 def widths(lower: Codes, upper: Codes) -> NDArray[Any]:

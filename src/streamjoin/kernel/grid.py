@@ -103,7 +103,7 @@ def _shape(x_cells: Cells, y_cells: Cells) -> NDArray[np.int64]:
 @njit(nogil=True, cache=True, inline="always")
 def _bucket(x: Any, y: Any, bits: Any) -> Any:
     """The bucket of a cell in the hashed table."""
-    mixed = (np.uint64(x) * _GOLDEN) >> np.uint64(64 - bits)
+    mixed = (np.uint64(np.int64(x)) * _GOLDEN) >> np.uint64(64 - bits)
     return (np.int64(mixed) + y) & ((1 << bits) - 1)
 
 
@@ -261,7 +261,7 @@ def _probe_hashed(
                     examined += stop - start
                     for j in range(start, stop):
                         probe[found], build[found] = i, rows[j, _ROW]
-                        same = rows[j, _TAG] == rows.dtype.type(x)
+                        same = rows[j, _TAG] == rows.dtype.type(np.int64(x))
                         found += int(_inside(rows[j, _X], a, u) & _inside(rows[j, _Y], b, v) & same)
                     start = stop
     cursor[0] = order.size

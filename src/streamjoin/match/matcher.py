@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import cells, encode, widths
+from streamjoin.kernel.codes import cells, encode, unlocked, widths
 from streamjoin.kernel.grid import Grid
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
@@ -37,6 +37,7 @@ from streamjoin.match.dimension import (
     Validity,
     WholeBand,
 )
+from streamjoin.match.warm import warm
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.compiled import compile_check, new_cursor
@@ -68,6 +69,7 @@ class Matcher:
     """
 
     def __init__(self, predicate: Predicate, window: Window, *, kernel: str = "auto") -> None:
+        warm()
         self.kernel = kernel
         self.keys: dict[Side, list[Key]] = {"l": predicate.keys("l"), "r": predicate.keys("r")}
         self._position = {key.name: i for side in self.keys.values() for i, key in enumerate(side)}
@@ -166,7 +168,10 @@ class Matcher:
         candidates = (
             self._compiled_candidates(probe_side, probe, segment, indices, asked, chunk)
             if compiled
-            else self._candidates(segment.index, axes, asked, len(indices), Chunk(chunk))
+            else self._candidates(
+                {name: unlocked(array) for name, array in segment.index.items()},
+                *(axes, asked, len(indices), Chunk(chunk)),
+            )
         )
         for probes, builds, examined in candidates:
             count = len(probes)
@@ -293,7 +298,8 @@ class Matcher:
         """The cells of values: the same function for stored rows and for the ends of intervals."""
         if self.dimensions[k].is_equality:
             return encode(values).astype(np.int64, copy=False)
-        numbers: NDArray[np.int64] = cells(values, width)
+        wide = unlocked(values) if values.dtype.itemsize >= 4 else values.astype(np.int32)
+        numbers: NDArray[np.int64] = cells(wide, width)
         return numbers
 
     def _checked(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
@@ -343,7 +349,7 @@ def _covered(zone: tuple[int, int] | None, intervals: Intervals) -> bool:
 
 def _codes(k: int, column: Array, segment: Segment) -> Array:
     codes = segment.index.get(f"codes{k}")
-    return encode(column) if codes is None else codes
+    return unlocked(encode(column) if codes is None else codes)
 
 
 def _any(probes: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:

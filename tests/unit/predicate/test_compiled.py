@@ -118,6 +118,8 @@ OPERATIONS = {
 
 def _may_be_left(text: str, x: Any, a: Any) -> bool:
     """Whether an operation that does not raise may be left to `evaluate`: it is near the end of what is exact."""
+    if text == "r.i + l.x":  # within seconds of the last time there is
+        return True
     if "round" in text:
         return isinstance(x, float) and math.isfinite(x) and ("25" in text or "7" in text or abs(x) > 2**22 / 1000)
     return " * " in text and None not in (x, a) and abs(x * a) > 2**63 * (1 - 2**-39)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
-from streamjoin import reference, within
+from streamjoin import last, reference, tumbling, within
 from streamjoin.match.choose import KERNELS
 from streamjoin.pane import Segment
 from streamjoin.predicate import Schema, parse
@@ -22,7 +22,7 @@ from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.expr import Side
 from streamjoin.reference import Batch, How, Joined, Row, content
 from streamjoin.window import Between, Last, Tumbling, Window
-from streamjoin.worker import Block, Plan, Worker
+from streamjoin.worker import Block, Plan, Worker, flags, ready, semi
 from tests.blocks import arrow_schema, to_block, to_joined
 from tests.strategies import ANY_WINDOW, HISTORIES, HOWS, WINDOWS, History, arrivals, multiset, us
 
@@ -142,6 +142,27 @@ def test_every_window_and_how(how: How, windows: SearchStrategy[Window], data: D
 def test_every_kernel_and_condition(kernel: str, on: str, data: DataObject) -> None:
     window, how = data.draw(ANY_WINDOW), data.draw(st.sampled_from(HOWS))
     check(replace(PLANS[on, how], window=window, kernel=kernel), data.draw(ARRIVING))
+
+
+@given(plan=plans(), batches=ARRIVING)
+def test_nothing_hangs_on_how_much_is_done_at_once(plan: Plan, batches: list[Batch]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ready, "STEP", 1)  # rows that are put in order at once
+        patch.setattr(flags, "PAGE", 3)  # flags to a page
+        patch.setattr(semi, "ROOM", 1)  # matches of a semi join remembered one by one
+        check(plan, batches)
+        check_restored(plan, batches, caches=False)
+
+
+@pytest.mark.parametrize("window", [within(us(5)), tumbling(us(7)), last(3)], ids=str)
+@pytest.mark.parametrize("how", HOWS)
+def test_blocks_of_one_row(how: How, window: Window) -> None:
+    random = np.random.default_rng(2)
+    batches = [
+        Batch([{"ts": t, "x": t % 3, "y": None}], [{"ts": t + 1, "a": t % 4, "b": None}], watermark=k - 12)
+        for k, t in enumerate((np.arange(60) + random.integers(-6, 6, 60)).tolist())
+    ]
+    check(replace(PLANS["l.x = r.a", how], window=window), batches)
 
 
 # Extremes
@@ -291,6 +312,10 @@ class State:
 def test_a_worker_restored_between_any_two_batches_goes_on_exactly(
     caches: bool, plan: Plan, batches: list[Batch]
 ) -> None:
+    check_restored(plan, batches, caches=caches)
+
+
+def check_restored(plan: Plan, batches: Sequence[Batch], *, caches: bool) -> None:
     steady, moving, state = Worker(plan), Worker(plan), State(caches=caches)
     found = []
     for batch in batches:

@@ -164,9 +164,12 @@ def test_twenty_thousand_rows_a_side_with_disorder_and_late_rows(duck: duckdb.Du
     np.testing.assert_array_equal(found, expected)
 
 
-def test_twenty_thousand_rows_a_side_under_a_count_window(duck: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize("flows", [True, False], ids=["rows become ready bit by bit", "all are ready at once"])
+def test_twenty_thousand_rows_a_side_under_a_count_window(duck: duckdb.DuckDBPyConnection, flows: bool) -> None:
     left, right = made(seed=4, rows=20_000, disorder=100_000)
     marks = watermarks(left, right, least_delay(left, right))
+    if not flows:
+        marks = [None] * len(marks)
     placed = """
         WITH placed AS (
             SELECT *, row_number() OVER (ORDER BY ts, side, id) AS place

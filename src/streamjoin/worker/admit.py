@@ -44,7 +44,7 @@ class Arrivals:
     def slice(self, start: int, stop: int) -> "Arrivals":
         """A stretch of the rows."""
         probes, stores = (None if mask is None else mask[start:stop] for mask in (self.probes, self.stores))
-        return Arrivals(self.rows.slice(start, stop), probes, stores)
+        return Arrivals(self.rows.slice(start, stop - start), probes, stores)
 
     def here(self) -> "Arrivals":
         """The rows that have something to do in this worker."""

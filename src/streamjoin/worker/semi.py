@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 Ranks = NDArray[np.int64]
 Times = NDArray[np.int64]
-_ROOM = 1 << 18
+ROOM = 1 << 18
 
 
 class Earliest:
@@ -14,7 +14,7 @@ class Earliest:
     def __init__(self) -> None:
         self._ranks: list[Ranks] = []
         self._times: list[Times] = []
-        self._held, self._room = 0, _ROOM
+        self._held, self._room = 0, ROOM
 
     def add(self, ranks: Ranks, times: Times) -> None:
         """These rows matched at these times."""
@@ -36,5 +36,5 @@ class Earliest:
         first = np.append(True, ranks[1:] != ranks[:-1])
         self._ranks, self._times = [ranks[first]], [times[first]]
         self._held = len(self._ranks[0])
-        self._room = max(_ROOM, 2 * self._held)
+        self._room = max(ROOM, 2 * self._held)
         return self._ranks[0], self._times[0]

@@ -82,6 +82,4 @@ def names(found: Iterable[str | list[str]]) -> Iterator[str]:
 def _following(name: str) -> str | None:
     """The name with the next number; None for a name without one."""
     match = _NUMBERED.fullmatch(name)
-    if match is None or (len(match[2]) > 1 and match[2].startswith("0")):
-        return None
-    return f"{match[1]}{int(match[2]) + 1}"
+    return f"{match[1]}{int(match[2]) + 1}" if match else None

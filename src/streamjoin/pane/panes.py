@@ -12,12 +12,12 @@ Why 1/16: only the oldest pane holds expired rows, so 1/16 bounds what memory an
 probe meets 16 or so closed panes and log2(n) segments of the open one. Twice as many panes would save 3 % of the memory
 for nearly twice the segments. CellJoin's Eq. 3-4 weigh the same two costs, that of a basic window and that of its size.
 
-In the open pane segments merge as in a binary counter: a row is copied at most log2(n) times, and once more when its
-pane closes. All of it is decided from zone maps and counts.
+In the open pane segments merge as in a binary counter: a row is copied at most log2(n) times, once more when its pane
+closes, and once more if closed panes become too many. All of it is decided from zone maps and counts.
 
 What comes out of order needs no place of its own: the front does not move back, so a late block, however old, joins
 the pane that is open when it arrives and stays until that pane goes, dead weight in the end. Once dead rows are half
-as many as live ones, the segments that are full of them are copied without them: at most two copies for each dead row.
+as many as live ones, the segments that are full of them are copied without them: some two copies for each dead row.
 Times that panes cannot part (a front far ahead of all other rows, many windows between two watermarks) cost such
 copies, but break neither the bound on memory nor that on segments: more than 34 closed panes are merged by size alone.
 """

@@ -98,7 +98,7 @@ class Matcher:
                 yield Equality(conjunct, keys)
                 if conjunct.null_safe:
                     yield Validity(keys)
-            elif conjunct.left.type.is_floating or conjunct.right.type.is_floating:
+            elif conjunct.margin.relative or conjunct.left.type.is_floating or conjunct.right.type.is_floating:
                 yield FloatBand(conjunct, keys)
             else:
                 yield WholeBand(conjunct, keys)

@@ -15,6 +15,7 @@ from streamjoin.duration import UNITS
 from streamjoin.predicate.types import BIGINT, BOOLEAN, DATE, FLOAT, INT, INTEGRAL_RANGE, Type
 
 MICROS_PER_DAY = UNITS["day"]
+_ALL_PLACES = 400  # more than any double has
 _CONTEXT = Context(prec=120, rounding=ROUND_HALF_UP)
 
 
@@ -36,24 +37,35 @@ def cast_value(value: Any, source: Type, target: Type) -> Any:
     """Cast as ANSI SQL does: a value that does not fit raises."""
     if source == target:
         return value
-    if target == BOOLEAN and source.is_numeric:
+    if not can_cast(source, target):
+        raise NotEvaluable(f"CAST from {source} to {target}")
+    if target == BOOLEAN:
         return value != 0
-    if target.is_numeric and (source.is_numeric or source == BOOLEAN):
+    if target.is_numeric:
         return _number(value, target)
     if source == DATE and target.is_timestamp:
         return value * MICROS_PER_DAY
     if source.is_timestamp and target == DATE:
         return value // MICROS_PER_DAY
-    if (source.is_timestamp and target.is_timestamp) or (source.is_interval and target.is_interval):
-        return value
-    raise NotEvaluable(f"CAST from {source} to {target}")
+    return value
+
+
+def can_cast(source: Type, target: Type) -> bool:
+    """Whether `cast_value` knows the cast."""
+    numbers = (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
+    times = (source == DATE or source.is_timestamp) and (target == DATE or target.is_timestamp)
+    return source == target or numbers or times or (source.is_interval and target.is_interval)
 
 
 def _number(value: Any, target: Type) -> Any:
     if target.is_floating:
         return _float32(float(value)) if target == FLOAT else float(value)
     if isinstance(value, float) and not math.isfinite(value):
+        if target.is_decimal:
+            return None
         raise EvaluationError(f"{value} has no {target}")
+    if isinstance(value, float) and target == BIGINT and value == 2.0**63:
+        return 2**63 - 1  # the JVM compares with the nearest double of the greatest bigint
     if target.is_decimal:
         # Spark reads a floating value by its shortest decimal text.
         return _decimal(Decimal(repr(value)) if isinstance(value, float) else Decimal(value), target)
@@ -170,16 +182,10 @@ def _whole(rounded: Callable[[Any], int]) -> Callable[..., Any]:
 
 def _round(type: Type, a: Any, places: int = 0) -> Any:
     if isinstance(a, float):
-        if not math.isfinite(a):
+        if not math.isfinite(a) or places > _ALL_PLACES:
             return a
-        return _result(float(_at_scale(Decimal(_shortest(a, type)), places)), type)
+        return _result(float(_at_scale(Decimal(repr(a)), places)), type)
     return _result(_at_scale(a, places) if type.is_decimal else int(_at_scale(Decimal(a), min(places, 0))), type)
-
-
-def _shortest(value: float, type: Type) -> str:
-    if type != FLOAT:
-        return repr(value)
-    return next(text for digits in range(1, 10) if _float32(float(text := f"{value:.{digits}g}")) == value)
 
 
 def _at_scale(value: Decimal, places: int) -> Decimal:
@@ -201,6 +207,8 @@ def _real(function: Callable[..., float], undefined: float | None = math.nan) ->
 
 
 def _power(x: float, y: float) -> float:
+    if math.isnan(y) or (abs(x) == 1 and math.isinf(y)):
+        return math.nan  # as in Java, and not as in C
     try:
         return math.pow(x, y)
     except OverflowError:
@@ -212,11 +220,15 @@ def _power(x: float, y: float) -> float:
 
 
 def _degrees(x: float) -> float:
-    return x * (180 / math.pi)
+    return x * 57.29577951308232
 
 
 def _radians(x: float) -> float:
-    return x / 180 * math.pi
+    return x * 0.017453292519943295
+
+
+def _atan2(y: float, x: float) -> float:
+    return math.atan2(y + 0.0, x + 0.0)  # Spark has no -0.0 here
 
 
 def _sign(a: float) -> float:
@@ -265,7 +277,7 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "asin": _real(math.asin),
     "acos": _real(math.acos),
     "atan": _real(math.atan),
-    "atan2": _real(math.atan2),
+    "atan2": _atan2,
     "pow": _power,
     "radians": _radians,
     "degrees": _degrees,

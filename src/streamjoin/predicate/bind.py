@@ -17,12 +17,14 @@ from sqlglot.errors import ParseError, TokenError
 from streamjoin.duration import CALENDAR_UNITS, UNITS, microseconds
 from streamjoin.errors import StreamJoinError
 from streamjoin.predicate import rules
-from streamjoin.predicate.arithmetic import cast_value
+from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable, cast_value
 from streamjoin.predicate.constant import SUFFIXES, number, typed_text
 from streamjoin.predicate.expr import NO_SPAN, Cast, Column, Expr, Literal, Opaque, Side, Span
 from streamjoin.predicate.pointer import closing_paren, explained, pointed, suggestion
 from streamjoin.predicate.types import (
+    BIGINT,
     BOOLEAN,
+    DATE,
     INTERVAL,
     INTERVAL_DAY,
     STRING,
@@ -75,8 +77,19 @@ _NOT_REPEATABLE = frozenset(
         *("rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"),
         *("current_timestamp", "now", "current_date", "curdate", "current_time", "localtimestamp"),
         *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+        *("input_file_block_start", "input_file_block_length", "reflect", "java_method"),
     )
 )
+
+
+_MORE_AGGREGATES = frozenset(  # Spark's, beyond those that sqlglot lists
+    (
+        *("collect_list", "collect_set", "mean", "std", "percentile", "approx_percentile", "percentile_approx"),
+        *("bit_and", "bit_or", "bit_xor", "every", "some", "try_sum", "try_avg", "listagg", "string_agg"),
+        *("histogram_numeric", "count_min_sketch"),
+    )
+)
+_COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
 @cache
@@ -84,7 +97,7 @@ def _aggregates() -> frozenset[str]:
     def below(cls: type[exp.Func]) -> set[type[exp.Func]]:
         return {cls}.union(*(below(sub) for sub in cls.__subclasses__()))
 
-    return frozenset(name.lower() for cls in below(exp.AggFunc) for name in cls.sql_names())
+    return _MORE_AGGREGATES | {name.lower() for cls in below(exp.AggFunc) for name in cls.sql_names()}
 
 
 def bind(text: str, left: Schema, right: Schema, typeof: TypeOf | None = None) -> Expr:
@@ -104,8 +117,13 @@ class _Binder:
 
     def condition(self) -> Expr:
         """The whole text as a boolean expression."""
-        tree = self.parse()
-        expr = self.bind(tree)
+        if not self.text.strip():
+            raise StreamJoinError("on: the condition is empty; expected one such as l.x <= r.a")
+        try:
+            tree = self.parse()
+            expr = self.bind(tree)
+        except RecursionError:
+            raise StreamJoinError("on: the condition is nested too deeply; compute parts of it as columns") from None
         if expr.type not in (BOOLEAN, UNKNOWN, VOID):
             raise self.error(f"expected a condition, but this is {expr.type}", self.span(tree))
         return expr
@@ -186,7 +204,7 @@ class _Binder:
         try:
             expr = rules.apply(op, args)
         except rules.Mismatch as mismatch:
-            raise self.error(str(mismatch), self.span(node)) from None
+            raise self.error(str(mismatch), mismatch.at.span if mismatch.at else self.span(node)) from None
         object.__setattr__(expr, "span", self.span(node))
         return expr
 
@@ -229,7 +247,10 @@ class _Binder:
     def suffixed(self, node: exp.Cast, sign: str = "") -> Expr:
         digits, target = f"{sign}{node.this.this}", parse_type(node.to.sql(dialect="spark"))
         plain = number(digits, self.span(node))
-        value = cast_value(plain.value, plain.type, target)
+        try:
+            value = cast_value(plain.value, plain.type, target)
+        except (EvaluationError, NotEvaluable):
+            raise self.error(f"{digits}{SUFFIXES[target.name]} does not fit into {target}", plain.span) from None
         return Literal(target, value, f"{digits}{SUFFIXES[target.name]}", span=plain.span)
 
     def function(self, node: exp.Anonymous) -> Expr:
@@ -239,8 +260,11 @@ class _Binder:
             op = "ln"
         if op == "if" and len(args) == 3:
             return self.call("CASE", args, node)
-        if op in ("date_add", "dateadd", "date_sub") and len(args) == 2:
-            op = "-" if op == "date_sub" else "+"
+        if op in ("date_add", "date_sub") and len(args) == 2:
+            moved = [self.bind(arg) for arg in args]
+            if moved[0].type == DATE and moved[1].type.is_integral and moved[1].type != BIGINT:
+                return self.apply("-" if op == "date_sub" else "+", moved, node)
+            return self.opaque(node)
         if op == "isnotnull":
             return self.apply("NOT", [self.call("IS NULL", args, node)], node)
         if op not in rules.RULES or (op in ("floor", "ceil") and len(args) == 2):
@@ -260,18 +284,26 @@ class _Binder:
             case exp.Interval(this=exp.Literal(this=amount), unit=exp.Var(this=unit)):
                 name = str(unit).lower().removesuffix("s")
                 if name in UNITS and name not in CALENDAR_UNITS:
-                    us = microseconds(f"{amount} {unit}", "INTERVAL")
+                    try:
+                        us = microseconds(f"{amount} {unit}", "INTERVAL")
+                    except StreamJoinError as error:
+                        raise self.error(str(error), self.span(node)) from None
                     kind = INTERVAL_DAY if name in ("day", "week") and us % UNITS["day"] == 0 else INTERVAL
                     return Literal(kind, us, f"INTERVAL '{amount}' {unit}", span=self.span(node))
         return self.opaque(node)
 
     def column(self, node: exp.Column | exp.Dot) -> Column:
-        names = [part.this for part in node.parts]
+        names = [part.name for part in node.parts]
         span = self.span(node)
+        if "*" in names or "" in names:
+            raise self.error("a join condition compares single columns", span)
         head = names[0].lower()
         if head in self.schemas and len(names) > 1:
             return self.field(head, names[1:], span)
-        found = [side for side, schema in self.schemas.items() if schema.find(names[0])]
+        try:
+            found = [side for side, schema in self.schemas.items() if schema.find(names[0])]
+        except StreamJoinError as error:
+            raise self.error(str(error), span) from None
         if len(found) == 2:
             raise self.error(f"ambiguous name {names[0]}: both sides have it; write l.{names[0]} or r.{names[0]}", span)
         if found:
@@ -284,11 +316,14 @@ class _Binder:
     def field(self, side: Side, path: Sequence[str], span: Span) -> Column:
         fields = self.schemas[side].columns
         resolved: list[str] = []
+        kind = UNKNOWN
         for name in path:
             try:
                 found = find_field(fields, name)
             except StreamJoinError as error:
                 raise self.error(str(error), span) from None
+            if found is None and resolved and not fields:
+                raise self.error(f"{'.'.join((side, *resolved))} is {kind} and has no fields", span)
             if found is None:
                 where = ".".join((side, *resolved))
                 known = [f"{where}.{field}" for field, _ in fields]
@@ -323,6 +358,12 @@ class _Binder:
 
     def check(self, node: exp.Expr) -> None:
         """Refuse what has no meaning for a pair of rows."""
+        if isinstance(node, exp.Star | exp.Alias) or (isinstance(node, exp.Between) and node.args.get("symmetric")):
+            raise self.error("this has no meaning in a join condition", self.span(node))
+        if isinstance(node, _COMPARISONS) and any(
+            isinstance(child, exp.In | exp.Between | exp.Is | exp.Like) for child in (node.this, node.expression)
+        ):
+            raise self.error("write parentheses: this is read in more than one way", self.span(node))
         if isinstance(node, exp.Window):
             raise self.error("a window function cannot be part of a join condition", self.span(node))
         if isinstance(node, exp.Query | exp.Exists | exp.SubqueryPredicate) or node.args.get("query"):
@@ -332,6 +373,8 @@ class _Binder:
         if not isinstance(node, exp.Func):
             return
         name = str(node.this if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+        if name == "unix_timestamp" and not node.expressions:
+            name = "current_timestamp"
         if name in _aggregates():
             raise self.error(f"the aggregate {name} cannot be part of a join condition", self.span(node))
         if name in _NOT_REPEATABLE:

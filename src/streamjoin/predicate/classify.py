@@ -5,12 +5,13 @@ numbered as they are met, equal ones only once.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from streamjoin.duration import UNITS
-from streamjoin.predicate.arithmetic import DIVISIONS, EvaluationError, NotEvaluable
+from streamjoin.predicate.arithmetic import DIVISIONS, EvaluationError, NotEvaluable, can_cast
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Call, Cast, Column, Expr, Key, Literal, Opaque
@@ -110,11 +111,8 @@ def _on_machine(expr: Expr) -> Expr | None:
     """The expression with its constants folded, if it then needs machine numbers only; `Key` leaves are such."""
     if isinstance(expr, Key):
         return expr if expr.type.is_plain else None
-    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal):
-        try:
-            return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})")
-        except (EvaluationError, NotEvaluable):
-            return None
+    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal) and not _reads_zone(expr):
+        return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if _is_known(expr) else None
     parts = [_on_machine(child) for child in expr.children]
     if not expr.type.is_plain or None in parts or _reads_zone(expr):
         return None
@@ -123,10 +121,16 @@ def _on_machine(expr: Expr) -> Expr | None:
 
 
 def _always(part: Expr) -> bool:
+    return _is_known(part) and evaluate(part, {}, {}) is True
+
+
+def _is_known(constant: Expr) -> bool:
+    """Whether a constant has a value: it can be evaluated, and does not raise."""
     try:
-        return evaluate(part, {}, {}) is True
+        evaluate(constant, {}, {})
     except (EvaluationError, NotEvaluable):
         return False
+    return True
 
 
 def _equi(part: Call, keys: _Keys) -> Equi | None:
@@ -136,8 +140,9 @@ def _equi(part: Call, keys: _Keys) -> Equi | None:
     left, right = (keys.key(arg) for arg in ((a, b) if a.sides == {"l"} else (b, a)))
     if left.type != right.type or left.type == UNKNOWN:
         return None
-    decides = left.type.is_plain or left.type.is_decimal or left.type in (STRING, BINARY)
-    return Equi(part, left, right, part.op == "<=>", decides)
+    if not (left.type.is_plain or left.type.is_decimal or left.type in (STRING, BINARY)):
+        return None  # equality of structs, arrays and collated strings is Spark's own
+    return Equi(part, left, right, part.op == "<=>")
 
 
 def _merged(parts: list[Conjunct]) -> Iterator[Conjunct]:
@@ -182,11 +187,11 @@ def _over_keys(expr: Expr, keys: _Keys, *, guarded: bool) -> Expr | None:
         return keys.key(expr) if expr.type.is_plain else None
     match expr:
         case Literal():
-            return expr if expr.type.is_plain or expr.type == VOID else None
-        case Cast(type=type, arg=Literal()) if type.is_plain:
-            return expr
-        case Cast(type=type, arg=arg) if type.is_plain and arg.type.is_plain and not _reads_zone(expr):
-            return _rebuilt(expr, keys, guarded)
+            return expr if (expr.type.is_plain and not _reads_zone(expr)) or expr.type == VOID else None
+        case Cast(type=type, arg=Literal()) if type.is_plain and not _reads_zone(expr):
+            return expr if _is_known(expr) else None
+        case Cast(type=type, arg=arg) if type.is_plain and can_cast(arg.type, type) and not _reads_zone(expr):
+            return _rebuilt(expr, keys, guarded) if arg.type.is_plain else None
         case Call(op=op, type=type) if op in RULES and (type.is_plain or type == VOID):
             expr = _in_whole_numbers(expr)
             return None if _reads_zone(expr) else _rebuilt(expr, keys, guarded)
@@ -213,7 +218,7 @@ def _in_whole_numbers(expr: Call) -> Call:
             return expr
     if op not in ("<", "<=", ">", ">=") or not constant.type.is_decimal or constant.sides or not whole.sides:
         return expr
-    value = evaluate(constant, {}, {})
+    value = evaluate(constant, {}, {}) if _is_known(constant) else None
     if not isinstance(value, Decimal):
         return expr
     limit = math.ceil(value) if op in ("<", ">=") else math.floor(value)
@@ -225,10 +230,12 @@ def _in_whole_numbers(expr: Call) -> Call:
 
 def _reads_zone(expr: Expr) -> bool:
     """Whether Spark looks at the session's time zone: zoned times subtracted, moved by days, or made of dates."""
+    if isinstance(expr, Literal):
+        return expr.type == TIMESTAMP and not re.search(r"(Z|[+-]\d\d:?\d\d)'$", expr.text)
     if isinstance(expr, Cast):
         return TIMESTAMP in (expr.type, expr.arg.type) and expr.type != expr.arg.type
     types = [child.type for child in expr.children]
-    if not isinstance(expr, Call) or expr.op not in ("+", "-") or TIMESTAMP not in types:
+    if not isinstance(expr, Call) or expr.op not in ("+", "-") or TIMESTAMP not in (*types, expr.type):
         return False
     shifts = [child for child in expr.children if child.type.is_interval]
     return (

@@ -40,8 +40,8 @@ class Equi(Conjunct):
     left: Key
     right: Key
     null_safe: bool
-    decides: bool
     kind = "equi"
+    decides: ClassVar[bool] = True
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -1,5 +1,6 @@
 """Constants as SQL writes them, typed as Spark types them."""
 
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -18,6 +19,9 @@ from streamjoin.predicate.types import (
     Type,
     decimal,
 )
+
+_MOMENT = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?"
+_FLOAT = r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|inf(inity)?|nan)"
 
 SUFFIXES = {"tinyint": "Y", "smallint": "S", "bigint": "L", "float": "F", "double": "D", "decimal": "BD"}
 """The letters that give a constant its type."""
@@ -40,20 +44,21 @@ def number(text: str, span: Span) -> Literal:
 
 
 def typed_text(text: str, target: Type, span: Span) -> Literal | None:
-    """A constant written as text: a date, a time, a number."""
+    """A constant written as text: a date, a time, a number; None for forms that are left to Spark to read."""
     plain = f"CAST('{text}' AS {str(target).upper()})"
     try:
-        if target == DATE:
+        if target == DATE and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
             return Literal(DATE, physical(date.fromisoformat(text), DATE), f"DATE '{text}'", span=span)
-        if target.is_timestamp:
+        if target.is_timestamp and re.fullmatch(_MOMENT, text):
             moment = datetime.fromisoformat(text)
-            if target == TIMESTAMP and moment.tzinfo is None:
+            if target != TIMESTAMP or moment.tzinfo is None:
                 moment = moment.replace(tzinfo=UTC)
             return Literal(target, physical(moment, target), f"{str(target).upper()} '{text}'", span=span)
-        if target.is_floating:
-            return Literal(target, float(text), plain, span=span)
-        if target.is_decimal:
-            return Literal(target, cast_value(Decimal(text), DOUBLE, target), plain, span=span)
+        if target.is_floating and re.fullmatch(_FLOAT, text, re.IGNORECASE):
+            value = float(text)
+            return Literal(target, cast_value(value, DOUBLE, target), plain, span=span)
+        if target.is_decimal and re.fullmatch(r"[+-]?\d+(\.\d+)?", text):
+            return Literal(target, cast_value(Decimal(text), decimal(38, 0), target), plain, span=span)
     except (ValueError, ArithmeticError):
         pass  # left for Spark to raise
     return None

@@ -66,8 +66,12 @@ class Column(Expr):
 class Literal(Expr):
     """A constant, with the text it was written as."""
 
-    value: Any
+    value: Any = field(compare=False)
     text: str = field(compare=False)
+    same: str = field(init=False, repr=False)  # tells 0.0 from -0.0, and NaN equals itself
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same", repr(self.value))
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,10 @@ class Opaque(Expr):
 
 INFIX = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))
 _PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "div": 6}
+_RESERVED = frozenset(
+    """and or not in is null true false case when then else end between like select from where interval cast distinct
+    on join with order group having union""".split()  # noqa: SIM905
+)
 _POSTFIX = frozenset(("IS NULL", "IS TRUE", "IS FALSE"))
 _COMPARISON, _SIGNED, _ATOM = 4, 7, 8
 
@@ -158,7 +166,8 @@ def _qualified(column: Column) -> str:
 
 def quoted(name: str) -> str:
     """A name as it stands in SQL: in backticks unless it is a plain word."""
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else "`" + name.replace("`", "``") + "`"
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and name.lower() not in _RESERVED
+    return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def _write(expr: Expr, column: Callable[[Column], str]) -> str:
@@ -188,6 +197,8 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
         return f"{_enclosed(args[0], _ATOM, column)} {op}"
     written = [_write(arg, column) for arg in args]
     match op:
+        case "-" if isinstance(args[0], Literal):
+            return f"-({written[0]})"  # or it would be read as another constant
         case "-":
             return f"-{_enclosed(args[0], _ATOM, column)}"
         case "NOT":

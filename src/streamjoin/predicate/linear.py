@@ -88,7 +88,7 @@ def difference(comparison: Call) -> Difference | None:
     if _absolute(b) is not None:
         op, a, b = MIRRORED[op], b, a
     inner = _absolute(a)
-    first, second = _sum(a if inner is None else inner), _sum(b)
+    first, second = _sum(a) if inner is None else inner, _sum(b)
     if first is None or second is None:
         return None
     if inner is not None:
@@ -122,6 +122,8 @@ def _bounded(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Difference |
         else:
             lower = bound
     margin = total.margin
+    if margin.relative and (type.is_decimal or margin.reach >= _overflowing(margin)):
+        return None
     if type.is_floating:
         margin |= Margin(_epsilon(type) * 2)  # the keys' own casts, and a kernel that subtracts
     return Difference(left, right, type, lower, upper, margin, _specials(comparison, left, right))
@@ -205,7 +207,7 @@ def _added(expr: Expr, op: str, a: Expr, b: Expr) -> _Sum | None:
 
 def _constant(expr: Expr) -> _Sum | None:
     try:
-        value = evaluate(expr, {}, {})
+        value = None if expr.type == TIMESTAMP else evaluate(expr, {}, {})  # read in the session's zone
     except (NotEvaluable, EvaluationError):
         return None
     if value is None or isinstance(value, str | bytes | bool) or not math.isfinite(value):
@@ -214,13 +216,23 @@ def _constant(expr: Expr) -> _Sum | None:
     return _Sum(constant=number, margin=Margin(reach=abs(number)))
 
 
-def _absolute(expr: Expr) -> Expr | None:
-    """What stands inside of ``abs( )`` when both sides do."""
+def _absolute(expr: Expr) -> _Sum | None:
+    """What stands inside of ``abs( )`` when both sides do, after the casts around it."""
+    casts = []
     while isinstance(expr, Cast) and expr.implicit:
+        casts.append(expr.type)
         expr = expr.arg
-    if isinstance(expr, Call) and expr.op == "abs" and len(expr.sides) == 2:
-        return expr.args[0]
-    return None
+    if not (isinstance(expr, Call) and expr.op == "abs" and len(expr.sides) == 2):
+        return None
+    inner = _sum(expr.args[0])
+    for type in casts:
+        inner = inner and inner.rounded(type)
+    return inner
+
+
+def _overflowing(margin: Margin) -> Fraction:
+    """Constants from which on a sum of finite values can become infinite, where no margin helps."""
+    return Fraction(2) ** (100 if margin.relative >= _epsilon(FLOAT) else 960)
 
 
 def _rounds(type: Type) -> bool:

@@ -211,12 +211,12 @@ def rounded(s: Statements, type: Type, value: Value, places: int) -> Value:
 def _rounded_float(s: Statements, type: Type, value: Value, places: int) -> Value:
     """Spark rounds the shortest decimal text that reads back as the value.
 
-    Let the value have b bits, of 53 or 24. While ``|a| * 10^(places+1) < 2^(b-1)``, no two decimals of places + 1
+    Let the value have b bits. While ``|a| * 10^(places+1) < 2^(b-1)``, no two decimals of places + 1
     digits read back as the same value. So the text lies at or above a midpoint iff the value is at or above what
     the midpoint reads as, which one division rounds correctly. From ``|a| * 10^places >= 2^(b+1)`` on, some decimal
     of that many places reads back as the value: it stays as it is. What lies between is left to `evaluate`.
     """
-    bits, most = (24, 7) if type == FLOAT else (53, 21)
+    bits, most = 53, 21  # a float too is rounded by the text of the double that it is
     near = 0.0 if places > most or places < -22 else 2.0 ** (bits - 1) / 10.0 ** (max(places, -1) + 1)
     far = (
         float(Fraction(2 ** (bits + 1)) / Fraction(10) ** places)
@@ -235,8 +235,6 @@ def _rounded_float(s: Statements, type: Type, value: Value, places: int) -> Valu
         f"({k} * 10.0 + 5.0) / {unit * 10!r}" if places >= 0 else f"{k} * {unit!r} + {unit / 2!r}"
         for k in (f"({base} - 1.0)", base)
     ]
-    if type == FLOAT:
-        midpoints = [f"np.float64(np.float32({midpoint}))" for midpoint in midpoints]
     steps = " + ".join(f"np.float64({size} >= {midpoint})" for midpoint in midpoints)
     count = s.put(f"{base} - 1.0 + {steps}")
     result = s.put(f"np.copysign({count} {'/' if places >= 0 else '*'} {unit!r}, np.float64({value.text}))")
@@ -295,9 +293,9 @@ OPERATORS: dict[str, Operator] = {
     "asin": _real("np.arcsin({0})"),
     "acos": _real("np.arccos({0})"),
     "atan": _real("np.arctan({0})"),
-    "atan2": _real("np.arctan2({0}, {1})"),
-    "pow": _real("np.power({0}, {1})"),
-    "radians": _real(f"{{0}} / 180.0 * {math.pi!r}"),
-    "degrees": _real(f"{{0}} * {180 / math.pi!r}"),
+    "atan2": _real("np.arctan2({0} + 0.0, {1} + 0.0)"),
+    "pow": _real("np.nan if ({1} != {1}) | ((abs({0}) == 1.0) & (abs({1}) == np.inf)) else np.power({0}, {1})"),
+    "radians": _real("{0} * 0.017453292519943295"),
+    "degrees": _real("{0} * 57.29577951308232"),
 }
 """Operators that never see NULL: statements for their result, with a flag where they raise by themselves."""

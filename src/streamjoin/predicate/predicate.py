@@ -42,11 +42,13 @@ class Predicate:
         else:
             return None
         if conjunct.lower is None or conjunct.upper is None:
-            open_end = "r" if conjunct.lower is None else "l"
+            open_end = "l" if conjunct.lower is None else "r"
             raise StreamJoinError(
                 f"on: {conjunct.exact} bounds the time between the rows on one end only, so {open_end} rows would "
                 "be kept for ever; bound the other end too, or give window="
             )
+        if conjunct.lower.value > conjunct.upper.value:
+            raise StreamJoinError(f"on: {conjunct.exact} leaves no time between the rows: its bounds contradict")
         window = _as_window(conjunct.lower, conjunct.upper, 0 if conjunct.decides else ZONE_MARGIN)
         rest = tuple(c for c in self.conjuncts if c is not conjunct) if conjunct.decides else self.conjuncts
         return window, replace(self, conjuncts=rest)
@@ -57,9 +59,9 @@ class Predicate:
 
 
 def _on_time(band: Band, time: tuple[str, str]) -> bool:
-    pairs = zip((band.left, band.right), time, strict=True)
     return band.left.type.is_timestamp and all(
-        isinstance(key.arg, Column) and key.arg.path == (name,) and key.arg.type == key.type for key, name in pairs
+        isinstance(key.arg, Column) and key.arg.type == key.type and [p.lower() for p in key.arg.path] == [name.lower()]
+        for key, name in zip((band.left, band.right), time, strict=True)
     )
 
 

@@ -37,7 +37,11 @@ COMPARISONS = frozenset(("=", "<=>", "<>", "<", "<=", ">", ">="))
 
 
 class Mismatch(Exception):
-    """The arguments do not fit the operator; the text says which do."""
+    """The arguments do not fit the operator; the text says which do, `at` which argument is meant."""
+
+    def __init__(self, message: str, at: Expr | None = None) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 def apply(op: str, args: Sequence[Expr]) -> Expr:
@@ -196,7 +200,7 @@ def _comparison(op: str, args: Sequence[Expr]) -> Expr:
 def _logical(op: str, args: Sequence[Expr]) -> Expr:
     for arg in args:
         if arg.type not in (BOOLEAN, VOID, UNKNOWN):
-            raise Mismatch(f"{op} takes conditions, but {arg} is {arg.type}")
+            raise Mismatch(f"{op} takes conditions, but {arg} is {arg.type}", arg)
     return Call(BOOLEAN, op, tuple(args))
 
 

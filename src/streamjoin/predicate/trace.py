@@ -36,7 +36,7 @@ class TracedSide:
     """One side of the join inside of a lambda: ``l.x`` or ``l["any name"]`` is a column."""
 
     def __init__(self, side: Side) -> None:
-        self._side = side
+        self.__side = side
 
     def __getattr__(self, name: str) -> "Traced":
         if name.startswith("__"):
@@ -44,7 +44,7 @@ class TracedSide:
         return self[name]
 
     def __getitem__(self, name: str) -> "Traced":
-        return Traced(f"{self._side}.{quoted(name)}")
+        return Traced(f"{self.__side}.{quoted(name)}")
 
 
 class Traced:
@@ -82,7 +82,10 @@ class Traced:
     def isin(self, *values: object) -> "Traced":
         """Whether it equals one of the values."""
         items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
-        return Traced(f"({self._sql} IN ({', '.join(map(sql_value, items))}))")
+        written = [sql_value(item) for item in items]
+        if not written:
+            return Traced("FALSE")
+        return Traced(f"({self._sql} IN ({', '.join(sorted(written) if isinstance(items, set) else written)}))")
 
     def isNull(self) -> "Traced":  # noqa: N802 (PySpark's name)
         """Whether it is NULL."""
@@ -160,6 +163,8 @@ _FUNCTIONS = frozenset(name for name in (*RULES, *SYNONYMS) if name.isidentifier
 
 def sql_value(value: object) -> str:
     """A Python value as the SQL constant that is the same value."""
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        value = value.item()
     match value:
         case Traced():
             return value._sql

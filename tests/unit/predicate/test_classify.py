@@ -57,8 +57,8 @@ EQUI: dict[str, Forms] = {
     "Fields of structs are columns; whole structs and arrays narrow, and Spark decides.": {
         "l.pos.lat = r.pos.lat": ("equi: l.pos.lat = r.pos.lat",),
         "l.pos.cell.id = r.a": ("equi: l.pos.cell.Id = r.a",),
-        "l.pos = r.pos": ("equi~: l.pos = r.pos",),
-        "l.tags = r.tags": ("equi~: l.tags = r.tags",),
+        "l.pos = r.pos": ("residual: l.pos = r.pos",),
+        "l.tags = r.tags": ("residual: l.tags = r.tags",),
     },
     "The null-safe equality is equi too.": {
         "l.x <=> r.a": ("equi: l.x <=> r.a",),
@@ -470,10 +470,8 @@ def keys(text: str) -> dict[str, str]:
             {
                 "_l0 int": "l.`only left`",
                 "_l1 int": "l.pos.cell.Id",
-                "_l2 array<int>": "l.tags",
                 "_r0 int": "r.a",
                 "_r1 int": "r.b",
-                "_r2 array<int>": "r.tags",
             },
             id="names are quoted, fields keep the schema's spelling",
         ),

@@ -303,12 +303,12 @@ def test_types_are_told_without_text() -> None:
         (
             "AND takes conditions, but l.x is int",
             "l.x AND r.a = 1",
-            "^^^^^^^^^^^^^^^",
+            "^^^",
         ),
         (
             "OR takes conditions, but r.d is date",
             "l.x = r.a OR r.d",
-            "^^^^^^^^^^^^^^^^",
+            "             ^^^",
         ),
         (
             "NOT takes conditions, but l.x + r.a is int",

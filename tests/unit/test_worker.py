@@ -212,6 +212,14 @@ def test_a_manifest_is_plain_and_does_not_grow_with_the_rows() -> None:
     assert sizes[1] < sizes[0] + 50
 
 
+@pytest.mark.parametrize("window", [within(us(10_000)), last(10_000)])
+def test_a_manifest_stays_small_however_many_batches_the_window_holds(window: Window) -> None:
+    worker = Worker(plan_of(window, "full"))
+    for t in range(800):
+        list(worker.process(left((t, 0)), right((t, 1)), max(0, t - 100)))
+        assert len(worker.manifest()) < 12 * 800
+
+
 def test_state_of_another_plan_or_format_is_refused() -> None:
     worker = Worker(plan_of())
     manifest, parts = worker.state()

@@ -51,7 +51,8 @@ class Flags:
         new = ranks[~self.met(ranks)]
         if len(new):
             self._met[new - self._base] = True
-            self._changed.update(np.unique(new // PAGE).tolist())
+            first, last = int(new.min()) // PAGE, int(new.max()) // PAGE
+            self._changed.update([first] if first == last else np.unique(new // PAGE).tolist())
 
     # State
 

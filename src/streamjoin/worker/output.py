@@ -23,14 +23,8 @@ class Output:
 
     def rows(self, *payloads: pa.RecordBatch) -> int:
         """How many results made of such rows fit into a block."""
-        width = sum(payload.nbytes / max(1, payload.num_rows) for payload in payloads) + 8
+        width = sum(map(_width, payloads)) + 8
         return int(max(1, min(self._plan.block_rows, self._plan.block_bytes // width)))
-
-    def pairs(
-        self, left: pa.RecordBatch, at_left: Indices, right: pa.RecordBatch, at_right: Indices, join_time: Times
-    ) -> pa.RecordBatch:
-        """One result for every pair of positions."""
-        return self._block([*_taken(left, at_left), *_taken(right, at_right)], join_time)
 
     def alone(self, side: Side, payload: pa.RecordBatch, at: Indices, join_time: Times) -> Iterator[pa.RecordBatch]:
         """Results that have no part of the other side."""
@@ -40,10 +34,55 @@ class Output:
             own, times = _taken(payload, at[piece]), join_time[piece]
             others = self._plan.right if side == "l" else self._plan.left
             absent = [] if self._left_only else [pa.nulls(len(times), field.type) for field in others]
-            yield self._block([*own, *absent] if side == "l" else [*absent, *own], times)
+            yield self.block([*own, *absent] if side == "l" else [*absent, *own], times)
 
-    def _block(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
+    def block(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
+        """Columns of results with their time."""
         return pa.RecordBatch.from_arrays([*columns, pa.array(join_time)], schema=self._schema)
+
+
+class Matches:
+    """The matches of one probing block with segment after segment: rows are fetched when they fill a block."""
+
+    def __init__(self, output: Output, side: Side, probing: pa.RecordBatch) -> None:
+        self._output, self._side, self._probing = output, side, probing
+        self._held: list[tuple[Indices, pa.RecordBatch, Indices, Times]] = []
+        self._count, self._room = 0, 0
+
+    def add(
+        self, at_probing: Indices, stored: pa.RecordBatch, at_stored: Indices, join_time: Times
+    ) -> Iterator[pa.RecordBatch]:
+        """Take in pairs of positions; yields the blocks that are full."""
+        room = self._output.rows(self._probing, stored)
+        for start in range(0, len(at_probing), room):
+            piece = slice(start, start + room)
+            self._room = min(self._room, room) if self._held else room
+            if self._held and self._count + len(join_time[piece]) > self._room:
+                yield from self.rest()
+                self._room = room
+            self._held.append((at_probing[piece], stored, at_stored[piece], join_time[piece]))
+            self._count += len(join_time[piece])
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What is left, as one block."""
+        if not self._held:
+            return
+        at_probing, stored, at_stored, join_time = zip(*self._held, strict=True)
+        self._held, self._count = [], 0
+        mine = _taken(self._probing, np.concatenate(at_probing))
+        parts = [_taken(payload, at) for payload, at in zip(stored, at_stored, strict=True)]
+        theirs = parts[0] if len(parts) == 1 else [pa.concat_arrays(chunks) for chunks in zip(*parts, strict=True)]
+        columns = [*mine, *theirs] if self._side == "l" else [*theirs, *mine]
+        yield self._output.block(columns, np.concatenate(join_time))
+
+
+def _width(payload: pa.RecordBatch) -> float:
+    """The bytes of a row, on average."""
+    try:
+        bits: int = sum(type.bit_width for type in payload.schema.types)
+        return bits / 8
+    except ValueError:  # strings and the like
+        return payload.nbytes / max(1, payload.num_rows)  # type: ignore[no-any-return]
 
 
 def _taken(payload: pa.RecordBatch, at: Indices) -> list[pa.Array]:

@@ -13,13 +13,13 @@ from streamjoin.predicate.expr import Side
 from streamjoin.worker.admit import Mask
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Horizon, Pushers, horizon, ranks_of, unmatched
-from streamjoin.worker.output import Output
+from streamjoin.worker.output import Matches, Output
 from streamjoin.worker.plan import OTHER, SIDES, Plan
-from streamjoin.worker.ready import Arrived, Seen, kept, sees
+from streamjoin.worker.ready import Arrived, Ranks, Seen, Times, kept, sees
 from streamjoin.worker.semi import Earliest
 from streamjoin.worker.store import Store
 
-Indices = NDArray[np.int32] | NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -103,46 +103,48 @@ class Round:
                 segments.append(theirs)
             if mine.seen is None:
                 self.counters.decided += len(mine.probing) * sum(map(now[other].live, segments))
+            matches = Matches(self.output, side, mine.probing.payload)
             for segment in segments:
                 first = released if side == "l" or segment is theirs else Earliest()
-                yield from self._meet(side, mine, segment, first)
+                yield from self._meet(side, mine, segment, first, matches)
                 if first is not released:
                     yield from self._release(segment.rows, first)
+            yield from matches.rest()
         if "l" in fresh:
             yield from self._release(fresh["l"].rows, released)
 
-    def _meet(self, side: Side, mine: Fresh, segment: Segment, released: Earliest) -> Iterator[pa.RecordBatch]:
+    def _meet(
+        self, side: Side, mine: Fresh, segment: Segment, released: Earliest, matches: Matches
+    ) -> Iterator[pa.RecordBatch]:
         """Let the probing rows meet a segment of the other side."""
         if mine.seen is not None:
             in_window = _in_window(segment.rows, mine.seen)
             self.counters.decided += in_window
             if in_window == 0:
                 return
-        chunk = self.output.rows(mine.probing.payload, segment.rows.payload)
-        for pairs in self.matcher.pairs(side, mine.probing, segment, mine.seen, chunk):
+        probing, stored = mine.probing, segment.rows
+        for pairs in self.matcher.pairs(side, probing, segment, mine.seen):
             self.counters.examined += pairs.examined
             self.counters.matches += len(pairs.probe)
-            if len(pairs.probe):
-                probe, build = (mine.probing, pairs.probe), (segment.rows, pairs.build)
-                yield from self._matched(*(probe + build if side == "l" else build + probe), released)
+            if len(pairs.probe) == 0:
+                continue
+            join_time = np.maximum(probing.time[pairs.probe], stored.time[pairs.build])
+            if self.plan.how == "left_semi":
+                left, at_left = (probing, pairs.probe) if side == "l" else (stored, pairs.build)
+                self._note(ranks_of(left)[at_left], join_time, released)
+                continue
+            for each, rows, at in ((side, probing, pairs.probe), (OTHER[side], stored, pairs.build)):
+                if (flags := self.stores[each].flags) is not None:
+                    flags.mark(ranks_of(rows)[at])
+            if self.plan.how != "left_anti":
+                yield from matches.add(pairs.probe, stored.payload, pairs.build, join_time)
 
-    def _matched(
-        self, left: Rows, at_left: Indices, right: Rows, at_right: Indices, released: Earliest
-    ) -> Iterator[pa.RecordBatch]:
-        """What comes of matches, by `how`."""
-        join_time = np.maximum(left.time[at_left], right.time[at_right])
-        met_left, met_right = (self.stores[side].flags for side in SIDES)
-        if self.plan.how == "left_semi" and met_left is not None:
-            ranks = ranks_of(left)[at_left]
-            inside = ~met_left.met(ranks)
-            released.add(ranks[inside], join_time[inside])
-            return
-        if met_left is not None:
-            met_left.mark(ranks_of(left)[at_left])
-        if met_right is not None:
-            met_right.mark(ranks_of(right)[at_right])
-        if self.plan.how != "left_anti":
-            yield self.output.pairs(left.payload, at_left, right.payload, at_right, join_time)
+    def _note(self, ranks: Ranks, join_time: Times, released: Earliest) -> None:
+        """Left rows of a semi join matched; those that are not out yet will be."""
+        flags = self.stores["l"].flags
+        assert flags is not None
+        inside = ~flags.met(ranks)
+        released.add(ranks[inside], join_time[inside])
 
     def _release(self, left: Rows, released: Earliest) -> Iterator[pa.RecordBatch]:
         """Let rows of a semi join out, each at its first match."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streamjoin.match import Matcher
 from streamjoin.pane import Panes, Rows, Segment, SegmentError
+from streamjoin.pane.manifest import names, runs
 from streamjoin.predicate.expr import Side
 from streamjoin.worker.admit import Arrivals
 from streamjoin.worker.expiry import Horizon, horizon, stay
@@ -20,6 +21,7 @@ from streamjoin.worker.plan import Plan
 
 Fetch = Callable[[str], Any]
 """Gives what was stored under a name, a segment also as it is, or None where there is nothing."""
+_WAITING = "w"
 
 
 class Store:
@@ -27,7 +29,8 @@ class Store:
 
     `ranked` rows of its stream were numbered: under a count window all that are ready, in the order that it counts;
     otherwise, where the side is preserved, all that arrived, so that their flags can be found. What lies before
-    `horizon` was let go.
+    `horizon` was let go. Names are "l17" for what can be met, "wl17" for what waits, "fl0" for a page of flags; under a
+    count window a row is stored twice, first as it waits and then in its place.
     """
 
     def __init__(self, plan: Plan, side: Side, matcher: Matcher, journal: Journal | None) -> None:
@@ -39,13 +42,13 @@ class Store:
         self.prepare = partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
         self._panes = Panes(stay(plan.window, side), prepare=self.prepare)
-        self._named = 0
+        self._named = {"": 0, _WAITING: 0}
 
     # Rows that wait, under count windows
 
     def wait(self, arrivals: Arrivals) -> None:
         """Keep rows until they are ready."""
-        segment = Segment(self._name("w"), arrivals.packed())
+        segment = Segment(self._name(_WAITING), arrivals.packed())
         self.waiting[segment.name] = arrivals
         if self._journal is not None:
             self._journal.add(segment)
@@ -146,7 +149,7 @@ class Store:
             "named": self._named,
             "ranked": self.ranked,
             "panes": self._panes.manifest(),
-            "waiting": list(self.waiting),
+            "waiting": runs(list(self.waiting)),
             "flags": [] if self.flags is None else self.flags.pages,
         }
 
@@ -157,7 +160,7 @@ class Store:
         segment = partial(_segment, fetch)
         self._panes = Panes.restore(manifest["panes"], segment, prepare=self.prepare, cached=partial(_known, fetch))
         columns = len(self._plan.left if self.side == "l" else self._plan.right)
-        for name in manifest["waiting"]:
+        for name in names(manifest["waiting"]):
             arrivals = Arrivals.unpacked(segment(name).rows, columns)
             self.waiting[name] = arrivals if watermark is None else arrivals.where(arrivals.time >= watermark)
         if self.flags is not None:
@@ -165,8 +168,9 @@ class Store:
             self.flags.load(self._oldest(self.ranked), self.ranked, pages)
 
     def _name(self, kind: str = "") -> str:
-        self._named += 1
-        return f"{kind}{self.side}{self._named}"
+        """A new name; those of one kind are numbered, so that a manifest can name many of them in short."""
+        self._named[kind] += 1
+        return f"{kind}{self.side}{self._named[kind]}"
 
     def _flags_name(self, page: int) -> str:
         return f"f{self.side}{page}"

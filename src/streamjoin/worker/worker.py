@@ -2,9 +2,10 @@
 
 A batch of rows is admitted, then
 
-1. probe: every row that probes here meets the live rows of the other side,
-2. store: every row that is stored here is kept for rows to come,
-3. expire: rows that the watermark has left behind are let go, and come out where they met nobody and that matters.
+1. probe: every row that probes here meets the live rows of the other side;
+2. expire: rows that the watermark has left behind are let go, and come out where they met nobody and that matters;
+3. store: every row that is stored here is kept for rows to come. The papers store before they expire; this way round a
+   row that is over as soon as it is there is never kept.
 
 Within a batch the left rows meet the stored right rows of this batch too, the right rows only left rows of older
 batches: each pair is found once. Count windows cannot say who is in a window before all rows up to a time are

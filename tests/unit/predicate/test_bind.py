@@ -91,6 +91,11 @@ def test_a_name_is_resolved(text: str, written: str) -> None:
             "^^^^^^^^^^^^",
         ),
         (
+            "l.price is double and has no fields",
+            "my_udf(l.price.cents, r.cost)",
+            "       ^^^^^^^^^^^^^",
+        ),
+        (
             "unknown side q: the left input is l, the right one is r",
             "q.price = r.cost",
             "^^^^^^^",
@@ -109,6 +114,11 @@ def test_a_name_is_resolved(text: str, written: str) -> None:
             "ambiguous name twice: there are Twice, twice",
             "l.twice = r.id",
             "^^^^^^^",
+        ),
+        (
+            "ambiguous name Twice: there are Twice, twice",
+            "Twice = r.id",
+            "^^^^^",
         ),
         (
             "ambiguous name LON: there are Lon, lon",
@@ -170,6 +180,42 @@ def test_a_side_may_have_no_columns() -> None:
             "expected a condition such as l.x <= r.a, not a statement",
             "l.x = r.a AS same",
             "^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "this has no meaning in a join condition",
+            "(l.x same) = r.a",
+            " ^^^^^^^^",
+        ),
+        (
+            "this has no meaning in a join condition",
+            "l.x BETWEEN SYMMETRIC r.a AND 5",
+            "^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "a join condition compares single columns",
+            "l.* = r.a",
+            "^^^",
+        ),
+        (
+            "write parentheses: this is read in more than one way",
+            "l.name = r.name LIKE 'a'",
+            "^^^^^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "write parentheses: this is read in more than one way",
+            "l.ok AND l.x IN (1) = r.fine",
+            "         ^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "300Y does not fit into tinyint",
+            "l.x = 300Y + r.a",
+            "      ^^^^",
+        ),
+        (
+            "INTERVAL: cannot read 'abc MINUTES' as a duration; expected text such as \"15 minutes\", "
+            '"1 day 2 hours" or "250 milliseconds", or a datetime.timedelta',
+            "l.ts > r.ts - INTERVAL 'abc' MINUTES",
+            "                       ^^^^^",
         ),
     ],
 )
@@ -341,3 +387,9 @@ def test_spans_point_into_the_text() -> None:
 @pytest.mark.parametrize("text", ["", "   "])
 def test_an_empty_condition_is_refused(text: str) -> None:
     assert refusal(text) == "on: the condition is empty; expected one such as l.x <= r.a"
+
+
+def test_a_condition_that_is_nested_too_deeply_is_refused() -> None:
+    assert refusal(" AND ".join(["l.x = r.a"] * 1000)) == (
+        "on: the condition is nested too deeply; compute parts of it as columns"
+    )

@@ -188,16 +188,34 @@ def test_other_conditions_imply_no_window(text: str, time: tuple[str, str]) -> N
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["l.ts <= r.ts", "l.ts < r.ts + INTERVAL 1 HOUR", "l.ts >= r.ts", "r.ts - l.ts < INTERVAL 5 MINUTES"],
+    ("text", "written", "kept"),
+    [
+        # Every later r meets l, so l is kept; every later l meets r, so r is.
+        ("l.ts <= r.ts", "l.ts <= r.ts", "l"),
+        ("l.ts < r.ts + INTERVAL 1 HOUR", "l.ts < r.ts + INTERVAL '1' HOUR", "l"),
+        ("l.ts >= r.ts", "l.ts >= r.ts", "r"),
+        ("r.ts - l.ts < INTERVAL 5 MINUTES", "r.ts - l.ts < INTERVAL '5' MINUTES", "r"),
+    ],
 )
-def test_a_bound_on_one_end_only_is_refused(text: str) -> None:
+def test_a_bound_on_one_end_only_is_refused(text: str, written: str, kept: str) -> None:
     with pytest.raises(StreamJoinError) as error:
         parse(f"l.x = r.a AND {text}", LEFT, RIGHT).window(TIME)
-    message = str(error.value)
-    assert message.startswith("on: ")
-    assert "bounds the time between the rows on one end only" in message
-    assert message.endswith("rows would be kept for ever; bound the other end too, or give window=")
+    assert str(error.value) == (
+        f"on: {written} bounds the time between the rows on one end only, so {kept} rows would be kept for ever; "
+        "bound the other end too, or give window="
+    )
+
+
+def test_bounds_that_contradict_are_refused() -> None:
+    with pytest.raises(StreamJoinError) as error:
+        parse("r.ts > l.ts + INTERVAL 1 MINUTE AND r.ts < l.ts", LEFT, RIGHT).window(TIME)
+    assert str(error.value) == (
+        "on: r.ts > l.ts + INTERVAL '1' MINUTE AND r.ts < l.ts leaves no time between the rows: its bounds contradict"
+    )
+
+
+def test_the_time_columns_are_named_without_regard_to_case() -> None:
+    assert window("l.ts BETWEEN r.ts AND r.TS + INTERVAL 1 MINUTE", ("TS", "Ts"))[0] == Between(-MINUTE, 0)
 
 
 GAPS = st.integers(-(10**9), 10**9)

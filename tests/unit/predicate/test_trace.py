@@ -162,10 +162,10 @@ def test_every_whole_number_is_kept(value: int) -> None:
     assert constant(value).value == value
 
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0*"), min_size=1)
 
 
-@given(NAMES.filter(lambda name: name.lower() not in ("not", "select")))  # which sqlglot reads only in backticks
+@given(NAMES | st.sampled_from(["select", "NOT", "order", "_side", "l"]))
 def test_any_name_can_be_written(name: str) -> None:
     schema = Schema({name: "int"})
     condition = bind(trace(lambda l, r: (l[name] == r[name]) & (l[name] > 0)), schema, schema)

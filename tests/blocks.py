@@ -21,6 +21,7 @@ ARROW = {
     "int": pa.int32(),
     "bigint": pa.int64(),
     "double": pa.float64(),
+    "string": pa.string(),
     "timestamp": pa.int64(),
 }
 
@@ -44,6 +45,9 @@ def _key_column(key: Key, side: Side, rows: Sequence[Row]) -> KeyColumn:
     values = [evaluate(key.arg, row, {}) if side == "l" else evaluate(key.arg, {}, row) for row in rows]
     column = pa.array(values, ARROW[key.type.name])
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    if key.type.name == "string":
+        hashes = [0 if value is None else len(value) for value in values]  # a hash under which many collide
+        return KeyColumn(np.array(hashes, np.int64), valid, column)
     if valid is not None:
         column = column.fill_null(pa.scalar(0, pa.int8()).cast(column.type))
     return KeyColumn(column.to_numpy(zero_copy_only=False), valid)

@@ -122,8 +122,10 @@ class WholeBand(Dimension):
 
     @property
     def bounds(self) -> tuple[int | None, int | None]:
-        """On left - right, in the unit of the columns."""
-        return self.band.whole(scale=10**self.band.left.type.scale)
+        """On left - right, in the unit of the columns; wider where a time zone may move them."""
+        lower, upper = self.band.whole(scale=10**self.band.left.type.scale)
+        margin = self.band.margin.absolute
+        return None if lower is None else lower - margin, None if upper is None else upper + margin
 
     @property
     def width(self) -> int | None:

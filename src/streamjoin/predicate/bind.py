@@ -82,6 +82,10 @@ _NOT_REPEATABLE = frozenset(
 )
 
 
+_NO_REPEAT = (
+    "{} gives another value at every try, so the join would have no repeatable result; "
+    "compute it as a column before the join"
+)
 _MORE_AGGREGATES = frozenset(  # Spark's, beyond those that sqlglot lists
     (
         *("collect_list", "collect_set", "mean", "std", "percentile", "approx_percentile", "percentile_approx"),
@@ -89,6 +93,7 @@ _MORE_AGGREGATES = frozenset(  # Spark's, beyond those that sqlglot lists
         *("histogram_numeric", "count_min_sketch"),
     )
 )
+_TESTS = (exp.In, exp.Between, exp.Is, exp.Like, exp.ILike, exp.RegexpLike)
 _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
@@ -136,7 +141,10 @@ class _Binder:
             at = self.offset(place.get("line"), place.get("col"), len(place.get("highlight") or ""))
             raise self.error(f"cannot parse the condition: {explained(place.get('description'))}", at) from None
         except TokenError as error:
-            raise self.error(f"cannot parse the condition: {error}", NO_SPAN) from None
+            start = max(self.text.rfind(quote) for quote in "'\"`")
+            reason = "a quote is not closed" if start >= 0 else str(error)
+            at = (max(start, 0), max(start, 0) + 1)
+            raise self.error(f"cannot parse the condition: {reason}", at) from None
         if not isinstance(tree, exp.Condition) or isinstance(tree, exp.Query):
             raise self.error("expected a condition such as l.x <= r.a, not a statement", (0, len(self.text)))
         return tree
@@ -233,6 +241,8 @@ class _Binder:
         if self.is_suffixed(node):
             return self.suffixed(node)
         text = node.this.this if isinstance(node.this, exp.Literal) and node.this.is_string else None
+        if text is not None and text.strip().lower() in ("now", "today", "yesterday", "tomorrow"):
+            raise self.error(_NO_REPEAT.format(f"'{text}'"), self.span(node))
         if text is not None and (literal := typed_text(text, target, self.span(node))) is not None:
             return literal
         return Cast(target, self.bind(node.this), span=self.span(node))
@@ -361,7 +371,8 @@ class _Binder:
         if isinstance(node, exp.Star | exp.Alias) or (isinstance(node, exp.Between) and node.args.get("symmetric")):
             raise self.error("this has no meaning in a join condition", self.span(node))
         if isinstance(node, _COMPARISONS) and any(
-            isinstance(child, exp.In | exp.Between | exp.Is | exp.Like) for child in (node.this, node.expression)
+            isinstance(child.this if isinstance(child, exp.Not) else child, _TESTS)
+            for child in (node.this, node.expression)
         ):
             raise self.error("write parentheses: this is read in more than one way", self.span(node))
         if isinstance(node, exp.Window):
@@ -378,11 +389,10 @@ class _Binder:
         if name in _aggregates():
             raise self.error(f"the aggregate {name} cannot be part of a join condition", self.span(node))
         if name in _NOT_REPEATABLE:
-            raise self.error(
-                f"{name} gives another value at every try, so the join would have no repeatable result; "
-                "compute it as a column before the join",
-                self.span(node),
-            )
+            span = self.span(node)
+            if span == (0, len(self.text)) and (start := self.text.lower().find(name)) >= 0:
+                span = start, start + len(name)  # sqlglot does not say where words without parentheses stand
+            raise self.error(_NO_REPEAT.format(name), span)
 
 
 def _known_type(node: exp.Expr) -> Type | None:

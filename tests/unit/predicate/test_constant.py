@@ -96,7 +96,7 @@ def test_a_zoned_constant_without_a_zone_is_in_utc() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "DATE 'tomorrow'",
+        "DATE '2020-2-30'",
         "DATE '2024-13-01'",
         "TIMESTAMP 'noon'",
         "CAST('abc' AS DOUBLE)",

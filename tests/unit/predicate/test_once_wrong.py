@@ -92,6 +92,9 @@ def test_no_other_error_comes_out(on: On) -> None:
     "text",
     [
         "l.ok = r.fine IN (true, NULL)",
+        "l.ok = r.fine NOT IN (true, NULL)",
+        "l.name = r.name RLIKE 'a'",
+        "l.d = r.d AND l.d < DATE 'today'",
         "l.ok <> r.fine BETWEEN false AND true",
         "(l.v D) = r.w",
         "l.x BETWEEN SYMMETRIC r.a AND 5",

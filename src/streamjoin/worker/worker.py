@@ -43,6 +43,19 @@ class Worker:
     when they are exhausted. Results come in no order, but none that comes after a batch under watermark W has a
     `join_time` before W: whoever orders them may let go of those. `last` counts what the last batch did, `total` what
     all did. Without `journal` nothing is remembered for `new_segments` and `dropped_segments`.
+
+    >>> import numpy as np
+    >>> from streamjoin import within
+    >>> from streamjoin.pane import KeyColumn
+    >>> from streamjoin.predicate import Schema, parse
+    >>> on = parse("abs(l.x - r.a) <= 10", Schema({"x": "int"}), Schema({"a": "int"}))
+    >>> worker = Worker(Plan(on, within("1 second"), pa.schema([("x", pa.int32())]), pa.schema([("a", pa.int32())])))
+    >>> def block(name, times, values):
+    ...     column = np.array(values, np.int32)
+    ...     return Block(np.array(times), (KeyColumn(column),), pa.record_batch({name: column}))
+    >>> results = worker.process(block("x", [0, 500_000], [1, 100]), block("a", [200_000], [5]))
+    >>> [row for result in results for row in result.to_pylist()]
+    [{'x': 1, 'a': 5, 'join_time': 200000}]
     """
 
     def __init__(self, plan: Plan, *, journal: bool = True) -> None:

@@ -219,8 +219,10 @@ class TimeBand(Dimension):
 
     def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
         if isinstance(self.window, Tumbling):
-            start = (rows.time - self.window.offset) // self.window.size * self.window.size + self.window.offset
-            end = start + (self.window.size - 1)
+            size = self.window.size
+            into = (rows.time % size - self.window.offset) % size  # its bucket: nothing here can overflow
+            start = np.maximum(rows.time, INT64_MIN + into) - into
+            end = np.minimum(rows.time, INT64_MAX - (size - 1 - into)) + (size - 1 - into)
             return Intervals(start, end, start, end, np.ones(len(start), np.bool_))
         first, last = self.window.first, self.window.last
         bounds = (first, last) if side == "l" else (-last, -first)

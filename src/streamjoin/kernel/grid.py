@@ -205,20 +205,16 @@ def _probe_dense(
             start, end = starts[x * ny + low], starts[x * ny + high + 1]
             if resumed:
                 start, resumed = cursor[3], False
-            stop = min(end, start + capacity - found)
-            examined += stop - start
-            for j in range(start, stop):
-                probe[found], build[found] = i, rows[j, _ROW]
-                found += int(_inside(rows[j, _X], a, u) & _inside(rows[j, _Y], b, v))
-            while stop < end:  # the run is longer than the room there was; most of it may not match
+            while start < end:
                 if found == capacity:
-                    cursor[0], cursor[1], cursor[3] = q, x, stop
+                    cursor[0], cursor[1], cursor[3] = q, x, start
                     return found, examined
-                start, stop = stop, min(end, stop + capacity - found)
+                stop = min(end, start + capacity - found)
                 examined += stop - start
                 for j in range(start, stop):
                     probe[found], build[found] = i, rows[j, _ROW]
                     found += int(_inside(rows[j, _X], a, u) & _inside(rows[j, _Y], b, v))
+                start = stop
         resumed = False
     cursor[0] = order.size
     return found, examined

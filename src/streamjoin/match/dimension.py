@@ -22,7 +22,6 @@ from streamjoin.window import Between, Tumbling
 Array = NDArray[Any]
 INT64_MIN, INT64_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _LARGEST = float(np.finfo(np.float64).max)
-OTHER: dict[Side, Side] = {"l": "r", "r": "l"}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from streamjoin.match.choose import KERNELS, choose, sampled, selectivity
 from streamjoin.match.dimension import (
     INT64_MAX,
     INT64_MIN,
-    OTHER,
     Array,
     Dimension,
     Equality,
@@ -42,7 +41,7 @@ from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.compiled import compile_check, new_cursor
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
-from streamjoin.predicate.expr import Key, Side
+from streamjoin.predicate.expr import OTHER, Key, Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
 _CANDIDATES = 32  # a probe: wider cells must not bring more

@@ -19,7 +19,6 @@ from streamjoin.window import Both, Last, Window
 How = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 SIDES: tuple[Side, Side] = ("l", "r")
-OTHER: dict[Side, Side] = {"l": "r", "r": "l"}
 _PRESERVED: dict[How, tuple[Side, ...]] = {
     "inner": (),
     "left": ("l",),

@@ -138,3 +138,19 @@ def test_the_kernel_is_chosen_by_cost(condition: str, kernel: str) -> None:
 def test_few_rows_are_not_worth_an_index() -> None:
     matcher = Matcher(parse("abs(l.i - r.i) <= 10", SCHEMA, SCHEMA), within("1 minute"))
     assert choose(matcher.dimensions, [np.arange(20) for _ in matcher.dimensions]).kernel == "nested"
+
+
+def test_a_difference_of_zoned_times_is_left_to_spark_with_room_for_the_zone() -> None:
+    predicate = parse("l.ts - r.ts < INTERVAL 1 MINUTE", SCHEMA, SCHEMA)
+    matcher = Matcher(predicate, within("1 week"))
+    assert [str(conjunct.exact) for conjunct in matcher.residual] == ["l.ts - r.ts < INTERVAL '1' MINUTE"]
+
+    def block(time: int) -> Rows:
+        times = np.array([time], np.int64)
+        return Rows(times, (KeyColumn(times),), pa.record_batch([pa.array([0])], ["id"]))
+
+    hour = 3_600_000_000
+    segment = matcher.prepare("r", Segment("s", block(0)))
+    for distance, candidates in ((hour, 1), (72 * hour, 0)):
+        found = matcher.pairs("l", block(distance), segment)
+        assert sum(len(pairs.probe) for pairs in found) == candidates

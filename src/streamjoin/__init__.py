@@ -1,6 +1,9 @@
 """Window joins on any predicate, for Spark streams."""
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.join import join
+from streamjoin.layout import Grid
+from streamjoin.spark.session import session
 from streamjoin.window import between, last, tumbling, within
 
-__all__ = ["StreamJoinError", "between", "last", "tumbling", "within"]
+__all__ = ["Grid", "StreamJoinError", "between", "join", "last", "session", "tumbling", "within"]

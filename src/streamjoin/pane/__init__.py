@@ -1,8 +1,22 @@
 """Windows as lists of immutable columnar segments."""
 
-from streamjoin.pane.container import SegmentError
+from streamjoin.pane.columns import key_column, numbers
+from streamjoin.pane.container import SegmentError, digest
 from streamjoin.pane.panes import Panes
 from streamjoin.pane.rows import KeyColumn, Rows, no_columns
-from streamjoin.pane.segment import Segment, Zone, Zones
+from streamjoin.pane.segment import Segment, Zone, Zones, write_whole
 
-__all__ = ["KeyColumn", "Panes", "Rows", "Segment", "SegmentError", "Zone", "Zones", "no_columns"]
+__all__ = [
+    "KeyColumn",
+    "Panes",
+    "Rows",
+    "Segment",
+    "SegmentError",
+    "Zone",
+    "Zones",
+    "digest",
+    "key_column",
+    "no_columns",
+    "numbers",
+    "write_whole",
+]

@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -100,7 +100,11 @@ class Segment:
 
     def to_bytes(self) -> bytes:
         """The segment in one piece; the same rows and index give the same bytes, whatever the name."""
-        return b"".join(pack(self._contents()))
+        return b"".join(self.packed())
+
+    def packed(self) -> list[Buffer]:
+        """The bytes of `to_bytes` in pieces, without copying them together."""
+        return pack(self._contents())
 
     @classmethod
     def from_bytes(cls, buffer: Buffer, name: str, *, verify: bool = True) -> "Segment":
@@ -117,14 +121,7 @@ class Segment:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a file that is there wholly or not at all, also for other processes that write or read the same."""
-        path = Path(path)
-        scratch = path.with_name(f".{path.name}.{uuid4().hex}")
-        try:
-            with scratch.open("xb") as file:
-                file.writelines(pack(self._contents()))
-            scratch.replace(path)
-        finally:
-            scratch.unlink(missing_ok=True)
+        write_whole(Path(path), self.packed())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], name: str | None = None, *, verify: bool = True) -> "Segment":
@@ -184,6 +181,17 @@ def _has_nan(key: KeyColumn) -> bool:
         return False
     nan = np.isnan(key.values)
     return bool(nan.any() if key.valid is None else (nan & key.valid).any())
+
+
+def write_whole(path: Path, pieces: Iterable[Buffer]) -> None:
+    """Write a file by one rename."""
+    scratch = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        with scratch.open("xb") as file:
+            file.writelines(pieces)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def _canonical(key: KeyColumn) -> KeyColumn:

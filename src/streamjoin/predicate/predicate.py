@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.conjunct import Band, Conjunct
+from streamjoin.predicate.conjunct import Band, Conjunct, Residual
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Column, Expr, Key, Side
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
@@ -30,6 +30,11 @@ class Predicate:
         """The columns that Spark computes for one side before the join, each once."""
         found = {key.name: key for conjunct in self.conjuncts for key in conjunct.keys if key.side == side}
         return [found[name] for name in sorted(found, key=lambda name: int(name[2:]))]
+
+    @property
+    def residual(self) -> tuple[Conjunct, ...]:
+        """The conjuncts that only Spark decides, if only on what the others let through."""
+        return tuple(conjunct for conjunct in self.conjuncts if _only_spark_decides(conjunct))
 
     def window(self, time: tuple[str, str]) -> tuple[Between, "Predicate"] | None:
         """The window that time bounds in the condition amount to, and what is left of the condition.
@@ -56,6 +61,15 @@ class Predicate:
     def __str__(self) -> str:
         width = max((len(conjunct.kind) for conjunct in self.conjuncts), default=0)
         return "\n".join((self.text, *(f"  {c.kind:<{width}}  {c}" for c in self.conjuncts)))
+
+
+def _only_spark_decides(conjunct: Conjunct) -> bool:
+    match conjunct:
+        case Residual():
+            return True
+        case Band():
+            return not conjunct.decides and conjunct.check is None
+    return False
 
 
 def _on_time(band: Band, time: tuple[str, str]) -> bool:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from streamjoin.errors import StreamJoinError
 from streamjoin.pane import KeyColumn
 from streamjoin.predicate import Predicate
-from streamjoin.predicate.conjunct import Residual
 from streamjoin.predicate.expr import Key, Side
 from streamjoin.window import Both, Last, Window
 
@@ -50,7 +49,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.how not in get_args(How):
             raise StreamJoinError(f"how: got {self.how!r}; expected one of {', '.join(get_args(How))}")
-        residual = [str(c) for c in self.predicate.conjuncts if isinstance(c, Residual)]
+        residual = [str(conjunct.exact) for conjunct in self.predicate.residual]
         if residual and self.how != "inner":
             raise StreamJoinError(
                 f"on: only Spark can evaluate {' AND '.join(residual)}, and only after the join, "

@@ -1,0 +1,88 @@
+"""The verb: checks the arguments and hands them to a runtime."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from streamjoin.duration import Duration
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout import Layout
+from streamjoin.predicate import On
+from streamjoin.window import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Delay = Duration | None
+HOWS = ("inner", "left", "right", "full", "outer", "left_semi", "left_anti")
+
+
+def join(
+    left: "DataFrame | Sequence[DataFrame]",
+    right: "DataFrame | Sequence[DataFrame]",
+    *,
+    on: On,
+    window: Window | None = None,
+    time: str | tuple[str, str],
+    delay: Delay | tuple[Delay, Delay] = None,
+    how: str = "inner",
+    select: Sequence[str] | None = None,
+    layout: Layout | Literal["auto"] = "auto",
+    ordered: bool = False,
+    suffixes: tuple[str, str] = ("_l", "_r"),
+    name: str = "streamjoin",
+) -> "DataFrame":
+    """Join two streams (or two batch DataFrames) on any condition within a window of time.
+
+    :param left: a DataFrame, or several that make up one logical stream.
+    :param right: likewise; both sides are streaming, or both are batch.
+    :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), or a list of column names to be equal.
+    :param window: `within`, `between` or `tumbling`; None where `on` bounds the time between the rows.
+    :param time: the event-time columns of left and right, timestamps; one name if it is the same.
+    :param delay: how far a row may come behind the latest one of its stream and still count: one value, or one for each
+        side. It is for inputs that have no watermark of their own; a batch join needs none.
+    :param how: "inner".
+    :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; what is not asked for is not kept.
+    :param layout: which worker compares which pair: ``Grid(m, n)``, or "auto" for one cell per shuffle partition.
+    :param ordered: not yet possible.
+    :param suffixes: for names that both sides have.
+    :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
+
+    The result is an ordinary DataFrame: the columns of left, those of right, and `join_time`, the later of the two
+    times, which is its event time for operators that follow.
+    """
+    if how not in HOWS:
+        raise StreamJoinError(f"how: got {how!r}; expected 'inner'")
+    if how != "inner":
+        raise StreamJoinError(f"how: {how!r} is not yet possible on Spark; expected 'inner'")
+    if ordered:
+        raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
+    if layout != "auto" and not isinstance(layout, Layout):
+        raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
+    if window is not None and not isinstance(window, Window):
+        raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
+    if not isinstance(name, str) or not name:
+        raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
+
+    from streamjoin.spark.build import join as on_spark
+
+    return on_spark(
+        left,
+        right,
+        on=on,
+        window=window,
+        time=_pair("time", time, str),
+        delay=delay if isinstance(delay, tuple) else (delay, delay),
+        select=select,
+        layout=None if layout == "auto" else layout,
+        suffixes=_pair("suffixes", suffixes, str),
+        name=name,
+    )
+
+
+def _pair(argument: str, value: Any, kind: type) -> Any:
+    """A value for each side; one value stands for both."""
+    if isinstance(value, kind):
+        return value, value
+    if isinstance(value, Sequence) and len(value) == 2 and all(isinstance(part, kind) for part in value):
+        return tuple(value)
+    raise StreamJoinError(f"{argument}: got {value!r}; expected a pair such as ('ts', 'ts')")

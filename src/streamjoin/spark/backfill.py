@@ -1,0 +1,80 @@
+"""The join of batch DataFrames: a job that streams through time-sorted data.
+
+Emitters sort each partition by time and cut it into small blocks; cells take the blocks in the order of their first
+rows, which is then the watermark: no row before it is still to come. So a cell holds a window and, from each
+partition, the block that its time runs through: not the history.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from streamjoin.spark.collector import labelled
+from streamjoin.spark.emitter import EMITTED, emit
+from streamjoin.spark.job import Job, unpacked
+
+if TYPE_CHECKING:
+    from streamjoin.predicate.expr import Side
+    from streamjoin.worker import Block
+
+STEP_ROWS = 1 << 16
+_ORDER = ("cell", "since", "side", "part", "seq")
+
+
+def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
+    """The results of a join of two finite inputs, as rows of this schema."""
+    packed = job.packed()
+    sorted_left, sorted_right = (frame.sortWithinPartitions("c0") for frame in (left, right))
+    blocks = sorted_left.mapInArrow(partial(emit, packed, "l"), EMITTED).union(
+        sorted_right.mapInArrow(partial(emit, packed, "r"), EMITTED)
+    )
+    placed = blocks.where("block IS NOT NULL").repartition(job.layout.cells, "cell").sortWithinPartitions(*_ORDER)
+    return placed.mapInArrow(partial(_joined, packed, arrow), schema)
+
+
+def _joined(job: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function of `mapInArrow` that joins the cells of a partition, one after the other."""
+    records = (record for batch in batches for record in _records(batch))
+    for _, of_cell in groupby(records, key=lambda record: record["cell"]):
+        for results in _cell(unpacked(job), of_cell):
+            yield labelled(results, schema)
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    columns = {name: batch.column(name) for name in (*_ORDER, "block")}
+    for at in range(batch.num_rows):
+        record = {name: columns[name][at].as_py() for name in _ORDER}
+        yield record | {"block": columns["block"][at].as_buffer()}
+
+
+def _cell(job: Job, records: Iterator[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    from streamjoin.worker import Worker
+
+    worker = Worker(job.plan, journal=False)
+    for since, blocks in _steps(records):
+        yield from worker.process(blocks["l"], blocks["r"], since)
+    yield from worker.finish()
+
+
+def _steps(records: Iterator[dict[str, Any]]) -> "Iterator[tuple[int, dict[Side, list[Block]]]]":
+    """Blocks put together into steps of about `STEP_ROWS` rows, each with the time of its first row."""
+    from streamjoin.pane import Segment
+    from streamjoin.worker import Block
+
+    since, rows = 0, 0
+    blocks: dict[Side, list[Block]] = {"l": [], "r": []}
+    for record in records:
+        since = since if rows else record["since"]
+        held = Segment.from_bytes(record["block"], f"{record['side']} {record['part']}.{record['seq']}").rows
+        blocks[record["side"]].append(Block(held.time, held.keys, held.payload))
+        rows += len(held)
+        if rows >= STEP_ROWS:
+            yield since, blocks
+            rows, blocks = 0, {"l": [], "r": []}
+    if rows:
+        yield since, blocks

@@ -1,0 +1,213 @@
+"""A join as a Spark plan: what Spark computes before, what the Python workers are told, what Spark does after."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import MapType, StructField, StructType, TimestampType
+
+from streamjoin.duration import Duration
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout import Layout, near_square
+from streamjoin.predicate import On, Predicate, Schema, parse
+from streamjoin.predicate.conjunct import OneSided
+from streamjoin.predicate.expr import Column, Expr, Side, to_sql
+from streamjoin.predicate.types import Type, _spark_type
+from streamjoin.spark.backfill import backfill
+from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
+from streamjoin.spark.fields import JOIN_TIME, SIDES, Carried, Field, arrow_type, backticked, find, is_hashable
+from streamjoin.spark.fields import result_fields
+from streamjoin.spark.inputs import WATERMARK, Frames, Input, read
+from streamjoin.spark.job import Job, KeySource, Source
+from streamjoin.spark.placement import cell_keys
+from streamjoin.spark.session import check
+from streamjoin.spark.stream import stream
+from streamjoin.window import Both, Last, Window
+from streamjoin.worker import Plan
+
+_UTC = "UTC"
+
+
+def join(
+    left: Frames,
+    right: Frames,
+    *,
+    on: On,
+    window: Window | None,
+    time: tuple[str, str],
+    delay: tuple[Duration | None, Duration | None],
+    select: Sequence[str] | None,
+    layout: Layout | None,
+    suffixes: tuple[str, str],
+    name: str,
+) -> DataFrame:
+    """The joined DataFrame of two streaming or two batch inputs."""
+    inputs = {
+        side: read(side, frames, column, wait)
+        for side, frames, column, wait in zip(SIDES, (left, right), time, delay, strict=True)
+    }
+    if inputs["l"].is_streaming != inputs["r"].is_streaming:
+        kinds = ["streaming" if inputs[side].is_streaming else "batch" for side in SIDES]
+        raise StreamJoinError(
+            f"left is {kinds[0]} and right is {kinds[1]}: expected both of one kind. To join a stream with a table that "
+            "does not change, use Spark's own join; to replay history, read both as batch"
+        )
+    spark = inputs["l"].frame.sparkSession
+    check(spark)
+    schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
+    predicate = parse(on, schemas["l"], schemas["r"], _typeof(inputs))
+    if window is None:
+        implied = predicate.window(time)
+        if implied is None:
+            raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
+        window, predicate = implied
+    if isinstance(window, Last | Both):
+        raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
+    planned = _Planned(spark, inputs, predicate, window, select, layout, suffixes, name)
+    return planned.result()
+
+
+def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
+    """Asks Spark for the type of what only Spark understands."""
+
+    def typeof(sql: str) -> Type | None:
+        pair = inputs["l"].frame.alias("l").crossJoin(inputs["r"].frame.alias("r"))
+        try:
+            return _spark_type(pair.selectExpr(sql).schema.fields[0].dataType)
+        except AnalysisException:
+            return None
+
+    return typeof
+
+
+@dataclass
+class _Columns:
+    """The columns that Spark computes for an emitter, each once."""
+
+    sql: list[str]
+
+    def add(self, sql: str) -> int:
+        """The position of a column."""
+        if sql not in self.sql:
+            self.sql.append(sql)
+        return self.sql.index(sql)
+
+
+class _Planned:
+    """A join that was checked, ready to be built."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        inputs: dict[Side, Input],
+        predicate: Predicate,
+        window: Window,
+        select: Sequence[str] | None,
+        layout: Layout | None,
+        suffixes: tuple[str, str],
+        name: str,
+    ) -> None:
+        self._spark, self._inputs, self._window, self._name = spark, inputs, window, name
+        partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        self._layout = layout or near_square(partitions)
+        self._cells = tuple(cell_keys(self._layout.cells, partitions))
+        filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter("inner", window)]
+        self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
+        self._text = str(predicate)
+        self._predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
+        schemas = {side: inputs[side].schema for side in SIDES}
+        self._fields = result_fields(schemas, select, suffixes)
+        needed = [field.carried for field in self._fields]
+        for conjunct in self._predicate.residual:
+            needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
+        self._carried: dict[Side, list[Carried]] = {
+            side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
+        }
+
+    def result(self) -> DataFrame:
+        """The whole flow, from inputs to results under their own names."""
+        frames, sources = {}, {}
+        for side in SIDES:
+            frames[side], sources[side] = self._emitted(side)
+        job = Job(self._name, "", self._plan(), self._layout, self._cells, sources, self._cache())
+        job = replace(job, text=self._described(job))
+        zone = self._spark.conf.get("spark.sql.session.timeZone") or _UTC
+        carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in SIDES for c in self._carried[side]]
+        spark_schema = StructType([StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())])
+        arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
+        streaming = self._inputs["l"].is_streaming
+        run = stream if streaming else backfill
+        rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
+        for conjunct in self._predicate.residual:
+            rows = rows.where(to_sql(conjunct.exact, self._resolved))
+        names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
+        result = rows.selectExpr(*names, JOIN_TIME)
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0}) if streaming else result
+
+    def _emitted(self, side: Side) -> tuple[DataFrame, Source]:
+        """One side as its emitter is given it: time, a hash of the whole row, keys and payload."""
+        source = self._inputs[side]
+        condition = " AND ".join(f"({to_sql(part, _of_one_side)})" for part in self._filters[side])
+        columns = _Columns([source.micros, _route(source)])
+
+        def guarded(sql: str) -> str:
+            # A row that the filter excludes and that is here to be counted must not fail on a key.
+            return f"CASE WHEN {condition} THEN {sql} END" if condition else sql
+
+        keys = []
+        for key in self._predicate.keys(side):
+            sql = guarded(key.sql(_of_one_side))
+            hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
+            keys.append(KeySource(key.type, columns.add(sql), hashes))
+        payload = tuple(columns.add(backticked(carried.path)) for carried in self._carried[side])
+        # Speaking of the time keeps the filter above the watermark, which all rows move on.
+        rows = source.frame.where(f"{backticked([source.time])} IS NULL OR ({condition})") if condition else source.frame
+        named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
+        return rows.selectExpr(*named), Source(tuple(keys), payload)
+
+    def _plan(self) -> Plan:
+        left, right = (
+            pa.schema([(self._internal(c), arrow_type(c, _UTC)) for c in self._carried[side]]) for side in SIDES
+        )
+        return Plan(self._predicate, self._window, left, right)
+
+    def _cache(self) -> CacheSpec:
+        return CacheSpec(
+            self._spark.conf.get("spark.streamjoin.cache.directory", "") or "",
+            int(self._spark.conf.get("spark.streamjoin.cache.maxBytes", "") or DEFAULT_BYTES),
+        )
+
+    def _described(self, job: Job) -> str:
+        lines = [f"on      {self._text}".replace("\n", "\n        "), f"window  {self._window}", f"layout  {job.layout}"]
+        for side in SIDES:
+            named = "left" if side == "l" else "right"
+            columns = ", ".join(f"{'.'.join(c.path)} {c.type.simpleString()}" for c in self._carried[side])
+            lines.append(f"{named:<7} time {self._inputs[side].time}, columns {columns or 'none'}")
+        return "\n".join(lines)
+
+    def _internal(self, carried: Carried) -> str:
+        return f"{carried.side}{self._carried[carried.side].index(carried)}"
+
+    def _resolved(self, column: Column) -> str:
+        schema = self._inputs[column.side].schema
+        return self._internal(find(column.side, column.path, schema, "on"))
+
+
+def _of_one_side(column: Column) -> str:
+    return backticked(column.path)
+
+
+def _route(source: Input) -> str:
+    """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out."""
+    parts = []
+    for field in source.schema.fields:
+        name, type = backticked([field.name]), field.dataType
+        if is_hashable(type):
+            parts.append(name)
+        elif isinstance(type, MapType) and is_hashable(type.keyType) and is_hashable(type.valueType):
+            parts.append(f"map_entries({name})")
+    return f"xxhash64({', '.join(parts)})"

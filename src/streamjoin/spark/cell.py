@@ -1,0 +1,229 @@
+"""A cell of the layout as a stateful operator of Spark.
+
+In state, per cell: one small value (the plan's text, the worker's manifest, the digests of cached segments), written
+anew with every batch, and a map of segments as they arrived, each written once. A batch reads the value alone;
+segments come from the cache, or one by one from the map where the cache lacks them.
+"""
+
+import json
+from collections.abc import Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.spark.collector import packed
+from streamjoin.spark.emitter import PLAN_KEY
+from streamjoin.spark.job import Job, unpacked
+
+if TYPE_CHECKING:
+    from streamjoin.predicate.expr import Side
+    from streamjoin.spark.cache import SegmentCache
+    from streamjoin.worker import Block, Worker
+
+CHUNK_BYTES = 32 << 20
+"""A value in state is no larger than this: Spark holds several copies of it while it travels."""
+
+COUNTS = (
+    *("rows_left", "rows_right", "late_left", "late_right", "invalid_rows"),
+    *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments"),
+)
+SECONDS = ("worker_seconds", "probe_seconds")
+RESULTS = (
+    "block binary, " + ", ".join(f"{name} bigint" for name in COUNTS) + ", " + ", ".join(f"{s} double" for s in SECONDS)
+)
+
+
+class CellProcessor(StatefulProcessor):
+    """What Spark calls with the records of one cell in one micro-batch."""
+
+    def __init__(self, job: bytes) -> None:
+        self._job = job
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        self._state = CellState(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+        """Join what arrived in this cell."""
+        started = perf_counter()
+        job, cell = unpacked(self._job), int(key[0])
+        self._state.load(job)
+        if cell == PLAN_KEY:
+            for _ in rows:
+                pass
+            self._state.save(job, b"", {})
+            return
+        milliseconds = timerValues.getCurrentWatermarkInMs()
+        batch = CellBatch(job, cell, self._state, milliseconds * 1000 if milliseconds > 0 else None)
+        try:
+            yield from batch.run(rows, started)
+        finally:
+            batch.close()
+
+    def close(self) -> None:
+        """Nothing is held between cells."""
+
+
+class CellState:
+    """The state of a cell: a note that is read and written by every batch, and contents by name."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._note = handle.getValueState("note", "plan string, worker binary, cell binary")
+        self._contents = handle.getMapState("contents", "name string", "content binary")
+        self.manifest: bytes | None = None
+        self._chunks: dict[str, int] = {}
+        self.cached: dict[str, str] = {}
+
+    def load(self, job: Job) -> None:
+        """Read the note of this cell; refuse what was written under another plan."""
+        found = self._note.get()
+        self.manifest, self.cached, self._chunks = None, {}, {}
+        if found is None:
+            return
+        text, manifest, noted = found
+        if text != job.text:
+            raise StreamJoinError(
+                "This checkpoint was written by another join. Start with a new checkpoint, or with the old join.\n"
+                f"--- the checkpoint's join\n{text}\n--- this join\n{job.text}"
+            )
+        self.manifest = bytes(manifest)
+        cell = json.loads(bytes(noted)) if noted else {}
+        self.cached, self._chunks = cell.get("cached", {}), cell.get("chunks", {})
+
+    def save(self, job: Job, manifest: bytes, cached: dict[str, str]) -> None:
+        """Write the note of this cell."""
+        cell = json.dumps({"cached": cached, "chunks": self._chunks}, separators=(",", ":")).encode()
+        self._note.update((job.text, manifest, cell))
+
+    def get(self, name: str) -> bytes | None:
+        """What is stored under a name."""
+        parts = [self._contents.getValue((key,)) for key in self._keys(name)]
+        if any(part is None for part in parts):
+            return None
+        return b"".join(bytes(part[0]) for part in parts) if len(parts) > 1 else bytes(parts[0][0])
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store something under a name, in pieces of bounded size."""
+        if len(content) > CHUNK_BYTES:
+            self._chunks[name] = -(-len(content) // CHUNK_BYTES)
+        for number, key in enumerate(self._keys(name)):
+            self._contents.updateValue((key,), (content[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES],))
+
+    def remove(self, name: str) -> None:
+        """Forget what is stored under a name."""
+        for key in self._keys(name):
+            self._contents.removeKey((key,))
+        self._chunks.pop(name, None)
+
+    def _keys(self, name: str) -> list[str]:
+        return [name, *(f"{name}/{number}" for number in range(1, self._chunks.get(name, 1)))]
+
+
+class CellBatch:
+    """One micro-batch of one cell: restore, join, store."""
+
+    def __init__(self, job: Job, cell: int, state: CellState, watermark: int | None) -> None:
+        from streamjoin.spark.cache import SegmentCache
+
+        self._job, self._state, self._watermark = job, state, watermark
+        context = TaskContext.get()
+        query = (context and context.getLocalProperty("sql.streaming.queryId")) or "batch"
+        share = job.cache.most_bytes // len(job.cells)
+        self._cache: SegmentCache = SegmentCache(job.cache, query, job.name, cell, share)
+        self._found: dict[str, str] = {}  # digests of segments that the cache had
+        self._counts = dict.fromkeys(COUNTS, 0)
+
+    def run(self, frames: Iterator[pd.DataFrame], started: float) -> Iterator[pd.DataFrame]:
+        """Blocks of results, then one record of counts."""
+        blocks = self._blocks(frames)
+        worker, outside = self._worker(), 0.0
+        for results in worker.process(blocks["l"], blocks["r"], self._watermark):
+            record = _record(block=packed(results))
+            paused = perf_counter()
+            yield record
+            outside += perf_counter() - paused
+        self._store(worker)
+        self._cache.check()
+        self._count(worker)
+        seconds = perf_counter() - started - outside
+        yield _record(**self._counts, worker_seconds=seconds, probe_seconds=worker.last.probe_seconds)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._cache.close()
+
+    def _blocks(self, frames: Iterator[pd.DataFrame]) -> "dict[Side, list[Block]]":
+        """The blocks of each side; in an order that is the same whichever way they came."""
+        records = [record for frame in frames for record in frame.itertuples(index=False)]
+        self._counts["invalid_rows"] = sum(int(record.invalid) for record in records)
+        blocks: dict[Side, list[Block]] = {"l": [], "r": []}
+        for record in sorted((r for r in records if r.block is not None), key=lambda r: (r.side, r.part, r.seq)):
+            blocks[record.side].append(self._block(record))
+        return blocks
+
+    def _block(self, record: Any) -> "Block":
+        import numpy as np
+
+        from streamjoin.pane import Segment
+        from streamjoin.worker import Block
+
+        rows = Segment.from_bytes(record.block, f"{record.side} {record.part}.{record.seq}").rows
+        if record.first:
+            side = "left" if record.side == "l" else "right"
+            self._counts[f"rows_{side}"] += len(rows)
+            if self._watermark is not None:
+                self._counts[f"late_{side}"] += int(np.count_nonzero(rows.time < self._watermark))
+        probes, stores = (None if does else np.zeros(len(rows), np.bool_) for does in (record.probes, record.stores))
+        return Block(rows.time, rows.keys, rows.payload, probes=probes, stores=stores)
+
+    def _worker(self) -> "Worker":
+        from streamjoin.worker import Worker
+
+        if self._state.manifest is None:
+            return Worker(self._job.plan)
+        return Worker.restore(self._job.plan, self._state.manifest, self._fetch)
+
+    def _fetch(self, name: str) -> Any:
+        digest = self._state.cached.get(name)
+        segment = self._cache.get(name, digest) if digest else None
+        if segment is None:
+            return self._state.get(name)
+        self._found[name] = digest
+        return segment
+
+    def _store(self, worker: "Worker") -> None:
+        state = self._state
+        for segment in worker.new_segments():
+            state.put(segment.name, segment.to_bytes())
+        for name, flags in worker.changed_flags().items():
+            state.put(name, flags)
+        for name in worker.dropped_segments():
+            state.remove(name)
+        now: dict[str, str] = {}
+        for segment in worker.segments():
+            digest = self._found.get(segment.name) or self._cache.put(segment)
+            if digest:
+                now[segment.name] = digest
+        state.save(self._job, worker.manifest(), now)
+        self._cache.sweep([*state.cached.items(), *now.items()])
+
+    def _count(self, worker: "Worker") -> None:
+        size, last = worker.size, worker.last
+        self._counts |= {
+            "comparisons": last.decided,
+            "examined": last.examined,
+            "matches": last.matches,
+            "state_rows": size.live_left + size.live_right + size.waiting_left + size.waiting_right,
+            "state_bytes": size.bytes,
+            "segments": size.segments,
+        }
+
+
+def _record(**values: Any) -> pd.DataFrame:
+    """A record of results: a block, or counts."""
+    values = {"block": None, **dict.fromkeys(COUNTS, 0), **dict.fromkeys(SECONDS, 0.0), **values}
+    return pd.DataFrame({name: [value] for name, value in values.items()})

@@ -1,0 +1,115 @@
+"""The emitter: rows become columnar blocks, and blocks are sent to cells.
+
+Spark moves one record per block and cell, tens of them in a micro-batch, and no row becomes a Python object. A block
+goes as the bytes of a segment. The task of partition 0 sends every cell a header besides, so that a cell without
+new rows lets go of what the watermark has passed and reports its load, and one to `PLAN_KEY`, where the plan is kept.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from streamjoin.spark.job import ROUTE, TIME, Job, Source, unpacked
+
+if TYPE_CHECKING:
+    from streamjoin.pane import Rows
+    from streamjoin.predicate.expr import Side
+
+EMITTED = (
+    "cell int, side string, part int, seq int, since bigint, invalid bigint, "
+    "probes boolean, stores boolean, first boolean, block binary"
+)
+PLAN_KEY = -1
+BLOCK_BYTES = 8 << 20
+BLOCK_ROWS = 1 << 18
+
+_SCHEMA = pa.schema(
+    [
+        ("cell", pa.int32()),
+        ("side", pa.string()),
+        ("part", pa.int32()),
+        ("seq", pa.int32()),
+        ("since", pa.int64()),
+        ("invalid", pa.int64()),
+        *((name, pa.bool_()) for name in ("probes", "stores", "first")),
+        ("block", pa.binary()),
+    ]
+)
+
+
+def emit(job: bytes, side: "Side", batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function of `mapInArrow` for one side."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    yield from emitted(unpacked(job), side, batches, context.partitionId() if context else 0)
+
+
+def emitted(job: Job, side: "Side", batches: Iterator[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
+    """The records that one task sends."""
+    invalid = 0
+    for seq, batch in enumerate(gathered(batches)):
+        rows, hashes, nulls = taken(job, side, batch)
+        invalid += nulls
+        if len(rows):
+            yield _records(_sent(job, side, rows, hashes, part, seq))
+    notes = [_note(job.cells[0], side, part, invalid)] if invalid else []
+    if part == 0:
+        notes += [_note(cell, side, part) for cell in (*job.cells, PLAN_KEY)]
+    if notes:
+        yield _records(notes)
+
+
+def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, int]":
+    """Rows, the hashes they are routed by, and how many rows had no time and are left out."""
+    from streamjoin.pane import Rows, key_column, no_columns, numbers
+
+    nulls = batch.column(TIME).null_count
+    if nulls:
+        batch = batch.filter(batch.column(TIME).is_valid())
+    source: Source = job.sources[side]
+    keys = tuple(
+        key_column(batch.column(key.column), key.type, None if key.hashes is None else batch.column(key.hashes))
+        for key in source.keys
+    )
+    schema = job.plan.left if side == "l" else job.plan.right
+    columns = [batch.column(at).cast(field.type) for at, field in zip(source.payload, schema, strict=True)]
+    payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
+    return Rows(numbers(batch.column(TIME)), keys, payload), numbers(batch.column(ROUTE)), nulls
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Arrow batches put together into blocks of bounded size."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > BLOCK_ROWS or size + batch.nbytes > BLOCK_BYTES):
+            yield pa.concat_batches(held) if len(held) > 1 else held[0]
+            held, rows, size = [], 0, 0
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+    if rows:
+        yield pa.concat_batches(held) if len(held) > 1 else held[0]
+
+
+def _sent(job: Job, side: "Side", rows: "Rows", hashes: Any, part: int, seq: int) -> Iterator[tuple[Any, ...]]:
+    from streamjoin.pane import Segment
+
+    for sent in job.layout.parts(side, hashes):
+        segment = Segment("", rows if len(sent.rows) == len(rows) else rows.take(sent.rows))
+        block, since = segment.to_bytes(), segment.low.time
+        for copy in sent.copies:
+            yield job.cells[copy.cell], side, part, seq, since, 0, copy.probes, copy.stores, copy.first, block
+
+
+def _note(cell: int, side: "Side", part: int, invalid: int = 0) -> tuple[Any, ...]:
+    return cell, side, part, -1, None, invalid, False, False, False, None
+
+
+def _records(records: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(zip(*records, strict=True), _SCHEMA, strict=True)],
+        schema=_SCHEMA,
+    )

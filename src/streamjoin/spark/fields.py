@@ -1,0 +1,154 @@
+"""What a join carries: the columns of the result, where each comes from, and their types in Arrow."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import sqlglot
+from pyspark.errors import PySparkException
+from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.predicate.expr import Side
+from streamjoin.predicate.pointer import suggestion
+
+JOIN_TIME = "join_time"
+SIDES: tuple[Side, Side] = ("l", "r")
+_NAMED = {"l": "left", "r": "right"}
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A column, or a field inside one, that travels through the join."""
+
+    side: Side
+    path: Path
+    type: DataType
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the result."""
+
+    name: str
+    carried: Carried
+
+
+def backticked(path: Iterable[str]) -> str:
+    """A column or field in SQL, whatever its name.
+
+    >>> backticked(["a b", "c`d"])
+    '`a b`.`c``d`'
+    """
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
+
+
+def result_fields(
+    schemas: dict[Side, StructType], select: Sequence[str] | None, suffixes: tuple[str, str]
+) -> list[Field]:
+    """The columns of the result in order, under names that are all different."""
+    if select is None:
+        chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in SIDES for f in schemas[side].fields]
+    else:
+        if isinstance(select, str) or not isinstance(select, Sequence):
+            raise StreamJoinError(f"select: expected a list such as ['l.id', 'r.price AS ask']; got {select!r}")
+        chosen = [found for text in select for found in _chosen(text, schemas)]
+    own = {side: {carried.path[-1].lower() for _, carried in chosen if carried.side == side} for side in SIDES}
+    clashing = (own["l"] & own["r"]) | {JOIN_TIME}
+    suffix = dict(zip(SIDES, suffixes, strict=True))
+    fields = []
+    for alias, carried in chosen:
+        plain = carried.path[-1]
+        name = alias or (plain + suffix[carried.side] if plain.lower() in clashing else plain)
+        fields.append(Field(name, carried))
+    _must_differ([*(field.name for field in fields), JOIN_TIME])
+    return fields
+
+
+def _must_differ(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise StreamJoinError(
+                f"select: the result would have two columns named {name!r}; give suffixes= that tell them apart, "
+                "or rename one in select=['l.column AS name', ...]"
+            )
+        seen.add(name.lower())
+
+
+def _chosen(text: str, schemas: dict[Side, StructType]) -> list[tuple[str | None, Carried]]:
+    try:
+        parsed = sqlglot.parse_one(f"SELECT {text}", read="spark").expressions
+    except SqlglotError:
+        parsed = []
+    if len(parsed) != 1:
+        raise StreamJoinError(f"select: expected a column such as 'l.id' or 'r.price AS ask'; got {text!r}")
+    alias = parsed[0].alias if isinstance(parsed[0], exp.Alias) else None
+    path = _path(parsed[0].this if alias else parsed[0])
+    if path is None or len(path) < 2 or path[0].lower() not in schemas:
+        raise StreamJoinError(
+            f"select: {text!r} does not name a column of one side; expected 'l.column', 'r.column' or 'l.*'"
+        )
+    side: Side = "l" if path[0].lower() == "l" else "r"
+    if path[1:] == ("*",):
+        return [(None, Carried(side, (field.name,), field.dataType)) for field in schemas[side].fields]
+    return [(alias, find(side, path[1:], schemas[side], f"select: {text!r}"))]
+
+
+def _path(node: exp.Expr | None) -> Path | None:
+    match node:
+        case exp.Dot():
+            first, last = _path(node.this), _path(node.expression)
+            return first and last and (*first, *last)
+        case exp.Column():
+            return tuple(part.name if not isinstance(part, exp.Star) else "*" for part in node.parts)
+        case exp.Identifier():
+            return (node.name,)
+        case exp.Star():
+            return ("*",)
+    return None
+
+
+def find(side: Side, path: Sequence[str], schema: StructType, where: str) -> Carried:
+    """A column or field by name, without regard to case."""
+    found: list[str] = []
+    inside: DataType = schema
+    for name in path:
+        fields: list[StructField] = inside.fields if isinstance(inside, StructType) else []
+        matching = [field for field in fields if field.name.lower() == name.lower()]
+        if len(matching) != 1:
+            names = [field.name for field in fields]
+            place = f"the {_NAMED[side]} side" if not found else f"{side}.{'.'.join(found)}"
+            raise StreamJoinError(f"{where}: {place} has no column {name!r}{suggestion(name, names)}")
+        found.append(matching[0].name)
+        inside = matching[0].dataType
+    return Carried(side, tuple(found), inside)
+
+
+def arrow_type(carried: Carried, zone: str) -> pa.DataType:
+    """The type in which Spark hands a column over."""
+    try:
+        return to_arrow_type(carried.type, timezone=zone, error_on_duplicated_field_names_in_struct=True)
+    except PySparkException as error:
+        written = f"{carried.side}.{'.'.join(carried.path)}"
+        raise StreamJoinError(
+            f"{written}: a column of type {carried.type.simpleString()} cannot travel through the join; "
+            f"leave it out with select=[...], or cast it (CAST({carried.path[-1]} AS STRING)) before the join"
+        ) from error
+
+
+def is_hashable(type: DataType) -> bool:
+    """Whether Spark's ``xxhash64`` takes a value of this type."""
+    match type:
+        case spark_types.StructType():
+            return all(is_hashable(field.dataType) for field in type.fields)
+        case spark_types.ArrayType():
+            return is_hashable(type.elementType)
+        case spark_types.MapType() | spark_types.VariantType():
+            return False
+    return True

@@ -1,0 +1,101 @@
+"""The inputs of a join: one or several DataFrames a side, their time and their watermark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+
+from streamjoin.duration import Duration, microseconds
+from streamjoin.errors import StreamJoinError
+from streamjoin.predicate.expr import Side
+from streamjoin.spark.fields import Path, backticked, find
+
+WATERMARK = "spark.watermarkDelayMs"
+"""The metadata by which Spark knows an event-time column."""
+
+_NTZ_TIME = "__streamjoin_time"
+Frames = DataFrame | Sequence[DataFrame]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One side: all its rows as one DataFrame, with a watermark if it is a stream."""
+
+    side: Side
+    frame: DataFrame
+    schema: StructType
+    time: str
+    micros: str
+    """The time in microseconds, as SQL."""
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether rows go on arriving."""
+        return self.frame.isStreaming
+
+
+def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input:
+    """Check one side and give it a watermark where it has none.
+
+    The latest row of each physical stream counts: a watermark stands below the union, not above it.
+    """
+    named = "left" if side == "l" else "right"
+    given = [frames] if isinstance(frames, DataFrame) else list(frames) if isinstance(frames, Sequence) else []
+    if not given or not all(isinstance(frame, DataFrame) for frame in given):
+        raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {frames!r}")
+    _must_agree(named, given)
+    column = find(side, [time], given[0].schema, "time")
+    if not isinstance(column.type, TimestampType | TimestampNTZType):
+        raise StreamJoinError(
+            f"time: {named} column {time!r} is of type {column.type.simpleString()}; expected a timestamp: "
+            f"cast it before the join, for example with timestamp_seconds({time})"
+        )
+    zoned = isinstance(column.type, TimestampType)
+    name = backticked(column.path)
+    micros = f"unix_micros({name})" if zoned else f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', {name})"
+    if given[0].isStreaming:
+        given = [_watermarked(named, frame, column.path, delay, micros if not zoned else None) for frame in given]
+    return Input(side, reduce(DataFrame.unionByName, given), given[0].schema, column.path[0], micros)
+
+
+def _must_agree(named: str, frames: list[DataFrame]) -> None:
+    first = frames[0]
+    names = [name.lower() for name in first.columns]
+    for name in first.columns:
+        if names.count(name.lower()) > 1:
+            raise StreamJoinError(f"{named}: two of its columns are named {name!r}; rename one before the join")
+    for frame in frames[1:]:
+        if frame.isStreaming != first.isStreaming:
+            raise StreamJoinError(f"{named}: its DataFrames are streaming and batch; expected all of one kind")
+        if {f.name: f.dataType for f in frame.schema} != {f.name: f.dataType for f in first.schema}:
+            raise StreamJoinError(
+                f"{named}: its DataFrames differ: {first.schema.simpleString()} and {frame.schema.simpleString()}"
+            )
+
+
+def _watermarked(named: str, frame: DataFrame, path: Path, delay: Duration | None, ntz: str | None) -> DataFrame:
+    name = path[0]
+    carriers = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
+    if name in carriers:
+        return frame
+    if carriers:
+        raise StreamJoinError(
+            f"time: the {named} input has its watermark on {carriers[0]!r}, but time= says {name!r}; "
+            "a stream has one event time: name the same column in both"
+        )
+    if delay is None:
+        raise StreamJoinError(
+            f"delay: the {named} input has no watermark, so the join cannot know how long to wait for late rows; write "
+            f'delay="10 seconds" (how far a row may come behind the latest one), or '
+            f'{named}.withWatermark("{name}", "10 seconds") before the join'
+        )
+    wait = microseconds(delay, "delay")
+    if wait < 0:
+        raise StreamJoinError(f"delay: expected a duration >= 0; got {delay!r}")
+    column = backticked(path)
+    if ntz is not None:  # Spark's watermarks are on zoned timestamps alone: a local time is read as UTC
+        column = _NTZ_TIME
+        frame = frame.selectExpr("*", f"timestamp_micros({ntz}) AS {_NTZ_TIME}")
+    return frame.withWatermark(column, f"{-(-wait // 1000)} milliseconds")

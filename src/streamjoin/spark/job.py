@@ -1,0 +1,73 @@
+"""What travels to the Python workers of Spark, and how it is taken up there.
+
+A `Job` is sent as bytes and unpacked inside the task, so that an executor that lacks a package says so in a sentence,
+not in a trace from inside Spark's own unpickling. For the same reason nothing here imports a kernel.
+"""
+
+import pickle
+import platform
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from streamjoin.errors import StreamJoinError
+
+if TYPE_CHECKING:
+    from streamjoin.layout import Layout
+    from streamjoin.predicate.expr import Side
+    from streamjoin.predicate.types import Type
+    from streamjoin.spark.cache import CacheSpec
+    from streamjoin.worker import Plan
+
+TIME, ROUTE = 0, 1
+"""The first two columns that an emitter is given: microseconds, and a hash of the whole row."""
+
+
+@dataclass(frozen=True)
+class KeySource:
+    """Where an emitter finds a key: its column, and that of its hashes where it is no number."""
+
+    type: "Type"
+    column: int
+    hashes: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """How the columns of one side arrive at its emitter."""
+
+    keys: tuple[KeySource, ...]
+    payload: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A join as the Python workers run it; `cells` holds the key of each cell, `text` tells one plan from another."""
+
+    name: str
+    text: str
+    plan: "Plan"
+    layout: "Layout"
+    cells: tuple[int, ...]
+    sources: "dict[Side, Source]"
+    cache: "CacheSpec"
+
+    def packed(self) -> bytes:
+        """The job as it travels."""
+        return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@lru_cache(maxsize=64)
+def unpacked(job: bytes) -> Job:
+    """The job that arrived on an executor."""
+    try:
+        import streamjoin.worker
+
+        del streamjoin
+        found: Job = pickle.loads(job)
+    except ImportError as error:
+        raise StreamJoinError(
+            f"Spark's Python on {platform.node()} cannot run streamjoin: {error}. Every executor needs the same "
+            "packages as the driver: pip install streamjoin into the Python that PYSPARK_PYTHON names there."
+        ) from error
+    return found

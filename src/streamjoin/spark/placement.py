@@ -1,0 +1,46 @@
+"""Which key value sends a cell to which partition.
+
+Spark sends a group to partition ``pmod(murmur3(key), partitions)``. Small integers would fall together by chance, so
+the key of cell c is an integer whose hash falls into partition ``c % partitions``: cells are spread evenly.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+
+_MASK = 0xFFFFFFFF
+_SEED = 42
+
+
+def cell_keys(cells: int, partitions: int) -> list[int]:
+    """The key of each cell, all of them different.
+
+    >>> keys = cell_keys(4, 2)
+    >>> [spark_hash(key) % 2 for key in keys]
+    [0, 1, 0, 1]
+    """
+    searches = [_in_partition(partition, partitions) for partition in range(min(cells, partitions))]
+    return [next(searches[cell % partitions]) for cell in range(cells)]
+
+
+def _in_partition(partition: int, partitions: int) -> Iterator[int]:
+    return (key for key in count() if spark_hash(key) % partitions == partition)
+
+
+def spark_hash(value: int) -> int:
+    """Spark's ``hash()`` of an int column: Murmur3, 32 bits, with Spark's seed.
+
+    >>> spark_hash(1)
+    -559580957
+    """
+    mixed = (value & _MASK) * 0xCC9E2D51 & _MASK
+    mixed = _rotated(mixed, 15) * 0x1B873593 & _MASK
+    state = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
+    state ^= 4  # bytes
+    state = (state ^ state >> 16) * 0x85EBCA6B & _MASK
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _MASK
+    state ^= state >> 16
+    return state - (1 << 32) if state >> 31 else state
+
+
+def _rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> 32 - bits) & _MASK

@@ -1,0 +1,66 @@
+"""The streaming flow: emitters, cells, collector."""
+
+from functools import partial
+from weakref import WeakSet
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.types import StructType
+
+from streamjoin.spark.cache import CacheSpec, remove
+from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
+from streamjoin.spark.collector import collect
+from streamjoin.spark.emitter import EMITTED, emit
+from streamjoin.spark.job import Job
+
+_listened_to: WeakSet[SparkSession] = WeakSet()
+
+
+def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
+    """The results of a join of two streams, as rows of this schema."""
+    packed = job.packed()
+    blocks = left.mapInArrow(partial(emit, packed, "l"), EMITTED).union(
+        right.mapInArrow(partial(emit, packed, "r"), EMITTED)
+    )
+    results = blocks.groupBy("cell").transformWithStateInPandas(CellProcessor(packed), RESULTS, "append", "EventTime")
+    _clean_up_after_queries(left.sparkSession, job.cache)
+    observed = results.observe(job.name, *_metrics())
+    return observed.where("block IS NOT NULL").select("block").mapInArrow(partial(collect, arrow), schema)
+
+
+def _metrics() -> list[F.Column]:
+    load = F.when(F.col("block").isNull(), F.col("comparisons"))
+    return [
+        *(F.sum(name).alias(name) for name in (*COUNTS, *SECONDS)),
+        F.min(load).alias("load_min"),
+        F.max(load).alias("load_max"),
+        F.coalesce(100 * F.stddev_pop(load) / F.nullif(F.avg(load), F.lit(0)), F.lit(0.0)).alias("load_std_percent"),
+    ]
+
+
+def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
+    if spark not in _listened_to:
+        spark.streams.addListener(_Cleaner(cache))
+        _listened_to.add(spark)
+
+
+class _Cleaner(StreamingQueryListener):
+    """Deletes the cached segments of a query that has ended; other hosts than the driver's find out for themselves."""
+
+    def __init__(self, cache: CacheSpec) -> None:
+        self._cache = cache
+
+    def onQueryStarted(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryProgress(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: "StreamingQueryListener.QueryTerminatedEvent") -> None:  # type: ignore[name-defined] # noqa: N802
+        """Delete its files."""
+        remove(self._cache, str(event.id))

@@ -9,7 +9,7 @@ from hypothesis import settings
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from streamjoin.spark.java import ensure_java
+import streamjoin as sj
 
 # PySpark turns timestamps into naive datetimes in the process's own time zone.
 os.environ["TZ"] = "UTC"
@@ -34,21 +34,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of the test run: two cores, UTC, nothing left in the working directory."""
     scratch = tmp_path_factory.mktemp("spark")
-    ensure_java()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        session = (
-            SparkSession.builder.master("local[2]")
-            .appName("streamjoin tests")
-            .config("spark.log.level", "ERROR")
-            .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={scratch}")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.shuffle.partitions", 2)
-            .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-            .config("spark.ui.enabled", False)
-            .config("spark.ui.showConsoleProgress", False)
-            .getOrCreate()
+        session = sj.session(
+            "streamjoin tests",
+            master="local[2]",
+            partitions=2,
+            conf={
+                "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+                "spark.sql.session.timeZone": "UTC",
+                "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+                "spark.streamjoin.cache.directory": str(scratch / "cache"),
+            },
         )
         yield session
         session.stop()

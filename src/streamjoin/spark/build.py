@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -15,12 +13,20 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout, near_square
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
-from streamjoin.predicate.expr import Column, Expr, Side, to_sql
+from streamjoin.predicate.expr import Column, Side, to_sql
 from streamjoin.predicate.types import Type, _spark_type
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
-from streamjoin.spark.fields import JOIN_TIME, SIDES, Carried, Field, arrow_type, backticked, find, is_hashable
-from streamjoin.spark.fields import result_fields
+from streamjoin.spark.fields import (
+    JOIN_TIME,
+    SIDES,
+    Carried,
+    arrow_type,
+    backticked,
+    find,
+    is_hashable,
+    result_fields,
+)
 from streamjoin.spark.inputs import WATERMARK, Frames, Input, read
 from streamjoin.spark.job import Job, KeySource, Source
 from streamjoin.spark.placement import cell_keys
@@ -137,7 +143,9 @@ class _Planned:
         job = replace(job, text=self._described(job))
         zone = self._spark.conf.get("spark.sql.session.timeZone") or _UTC
         carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in SIDES for c in self._carried[side]]
-        spark_schema = StructType([StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())])
+        spark_schema = StructType(
+            [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
+        )
         arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
         streaming = self._inputs["l"].is_streaming
         run = stream if streaming else backfill
@@ -165,7 +173,9 @@ class _Planned:
             keys.append(KeySource(key.type, columns.add(sql), hashes))
         payload = tuple(columns.add(backticked(carried.path)) for carried in self._carried[side])
         # Speaking of the time keeps the filter above the watermark, which all rows move on.
-        rows = source.frame.where(f"{backticked([source.time])} IS NULL OR ({condition})") if condition else source.frame
+        rows = (
+            source.frame.where(f"{backticked([source.time])} IS NULL OR ({condition})") if condition else source.frame
+        )
         named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
         return rows.selectExpr(*named), Source(tuple(keys), payload)
 
@@ -182,7 +192,11 @@ class _Planned:
         )
 
     def _described(self, job: Job) -> str:
-        lines = [f"on      {self._text}".replace("\n", "\n        "), f"window  {self._window}", f"layout  {job.layout}"]
+        lines = [
+            f"on      {self._text}".replace("\n", "\n        "),
+            f"window  {self._window}",
+            f"layout  {job.layout}",
+        ]
         for side in SIDES:
             named = "left" if side == "l" else "right"
             columns = ", ".join(f"{'.'.join(c.path)} {c.type.simpleString()}" for c in self._carried[side])

@@ -21,7 +21,6 @@ from streamjoin.spark.job import Job, unpacked
 
 if TYPE_CHECKING:
     from streamjoin.predicate.expr import Side
-    from streamjoin.spark.cache import SegmentCache
     from streamjoin.worker import Block, Worker
 
 CHUNK_BYTES = 32 << 20

@@ -168,10 +168,11 @@ def find_field(fields: Iterable[tuple[str, Type]], name: str) -> tuple[str, Type
 
 
 def _spark_fields(struct: Any) -> tuple[tuple[str, Type], ...]:
-    return tuple((field.name, _spark_type(field.dataType)) for field in struct.fields)
+    return tuple((field.name, from_spark(field.dataType)) for field in struct.fields)
 
 
-def _spark_type(data_type: Any) -> Type:
+def from_spark(data_type: Any) -> Type:
+    """Take over a `pyspark.sql.types.DataType`."""
     if hasattr(data_type, "fields"):
         return Type("struct", fields=_spark_fields(data_type))
     return parse_type(data_type.simpleString())

@@ -14,7 +14,7 @@ from streamjoin.layout import Layout, near_square
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.predicate.expr import Column, Side, to_sql
-from streamjoin.predicate.types import Type, _spark_type
+from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
 from streamjoin.spark.fields import (
@@ -59,8 +59,8 @@ def join(
     if inputs["l"].is_streaming != inputs["r"].is_streaming:
         kinds = ["streaming" if inputs[side].is_streaming else "batch" for side in SIDES]
         raise StreamJoinError(
-            f"left is {kinds[0]} and right is {kinds[1]}: expected both of one kind. To join a stream with a table that "
-            "does not change, use Spark's own join; to replay history, read both as batch"
+            f"left is {kinds[0]} and right is {kinds[1]}: expected both of one kind. To join a stream with a table "
+            "that does not change, use Spark's own join; to replay history, read both as batch"
         )
     spark = inputs["l"].frame.sparkSession
     check(spark)
@@ -83,7 +83,7 @@ def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
     def typeof(sql: str) -> Type | None:
         pair = inputs["l"].frame.alias("l").crossJoin(inputs["r"].frame.alias("r"))
         try:
-            return _spark_type(pair.selectExpr(sql).schema.fields[0].dataType)
+            return from_spark(pair.selectExpr(sql).schema.fields[0].dataType)
         except AnalysisException:
             return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.collector import packed
@@ -46,7 +46,7 @@ class CellProcessor(StatefulProcessor):
         """Name the state."""
         self._state = CellState(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Join what arrived in this cell."""
         started = perf_counter()
         job, cell = unpacked(self._job), int(key[0])
@@ -100,10 +100,13 @@ class CellState:
 
     def get(self, name: str) -> bytes | None:
         """What is stored under a name."""
-        parts = [self._contents.getValue((key,)) for key in self._keys(name)]
-        if any(part is None for part in parts):
-            return None
-        return b"".join(bytes(part[0]) for part in parts) if len(parts) > 1 else bytes(parts[0][0])
+        parts = []
+        for key in self._keys(name):
+            found = self._contents.getValue((key,))
+            if found is None:
+                return None
+            parts.append(bytes(found[0]))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def put(self, name: str, content: bytes) -> None:
         """Store something under a name, in pieces of bounded size."""
@@ -157,7 +160,7 @@ class CellBatch:
 
     def _blocks(self, frames: Iterator[pd.DataFrame]) -> "dict[Side, list[Block]]":
         """The blocks of each side; in an order that is the same whichever way they came."""
-        records = [record for frame in frames for record in frame.itertuples(index=False)]
+        records: list[Any] = [record for frame in frames for record in frame.itertuples(index=False)]
         self._counts["invalid_rows"] = sum(int(record.invalid) for record in records)
         blocks: dict[Side, list[Block]] = {"l": [], "r": []}
         for record in sorted((r for r in records if r.block is not None), key=lambda r: (r.side, r.part, r.seq)):
@@ -187,12 +190,11 @@ class CellBatch:
         return Worker.restore(self._job.plan, self._state.manifest, self._fetch)
 
     def _fetch(self, name: str) -> Any:
-        digest = self._state.cached.get(name)
-        segment = self._cache.get(name, digest) if digest else None
-        if segment is None:
-            return self._state.get(name)
-        self._found[name] = digest
-        return segment
+        written = self._state.cached.get(name)
+        if written and (segment := self._cache.get(name, written)):
+            self._found[name] = written
+            return segment
+        return self._state.get(name)
 
     def _store(self, worker: "Worker") -> None:
         state = self._state
@@ -204,9 +206,9 @@ class CellBatch:
             state.remove(name)
         now: dict[str, str] = {}
         for segment in worker.segments():
-            digest = self._found.get(segment.name) or self._cache.put(segment)
-            if digest:
-                now[segment.name] = digest
+            written = self._found.get(segment.name) or self._cache.put(segment)
+            if written is not None:
+                now[segment.name] = written
         state.save(self._job, worker.manifest(), now)
         self._cache.sweep([*state.cached.items(), *now.items()])
 

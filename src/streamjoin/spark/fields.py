@@ -52,6 +52,7 @@ def result_fields(
     schemas: dict[Side, StructType], select: Sequence[str] | None, suffixes: tuple[str, str]
 ) -> list[Field]:
     """The columns of the result in order, under names that are all different."""
+    chosen: list[tuple[str | None, Carried]]
     if select is None:
         chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in SIDES for f in schemas[side].fields]
     else:

@@ -4,9 +4,9 @@ from functools import partial
 from weakref import WeakSet
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import QueryTerminatedEvent, StreamingQueryListener
 from pyspark.sql.types import StructType
 
 from streamjoin.spark.cache import CacheSpec, remove
@@ -30,7 +30,7 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     return observed.where("block IS NOT NULL").select("block").mapInArrow(partial(collect, arrow), schema)
 
 
-def _metrics() -> list[F.Column]:
+def _metrics() -> list[Column]:
     load = F.when(F.col("block").isNull(), F.col("comparisons"))
     return [
         *(F.sum(name).alias(name) for name in (*COUNTS, *SECONDS)),
@@ -61,6 +61,6 @@ class _Cleaner(StreamingQueryListener):
     def onQueryIdle(self, event: object) -> None:  # noqa: N802
         """Nothing to do."""
 
-    def onQueryTerminated(self, event: "StreamingQueryListener.QueryTerminatedEvent") -> None:  # type: ignore[name-defined] # noqa: N802
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Delete its files."""
         remove(self._cache, str(event.id))

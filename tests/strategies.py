@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from streamjoin import between, last, tumbling, within
-from streamjoin.reference import Batch, How, Joined, Row
+from streamjoin.reference import Batch, Joined, Row
 from streamjoin.window import Closed, Window
 
-HOWS: tuple[How, ...] = get_args(How)
 CLOSED: tuple[Closed, ...] = get_args(Closed)
 LEFT_COLUMNS = ("ts", "x", "y")
 RIGHT_COLUMNS = ("ts", "a", "b")

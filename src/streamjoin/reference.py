@@ -14,13 +14,13 @@ batches shows only in who is admitted and, for an unordered semi join, in which 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.how import HOWS, How
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
 Row = Mapping[str, Any]
-How = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def join(
     ended: bool = True,
 ) -> Result:
     """Join two histories; with ``ended=False`` only what the last batch's watermark allows to be emitted."""
-    if how not in get_args(How):
-        raise StreamJoinError(f"how: expected one of {', '.join(get_args(How))}; got {how!r}")
+    if how not in HOWS:
+        raise StreamJoinError(f"how: expected one of {', '.join(HOWS)}; got {how!r}")
     batches = list(batches)
     lefts, late_left, null_left = _admit([(b.watermark, b.left) for b in batches], time[0])
     rights, late_right, null_right = _admit([(b.watermark, b.right) for b in batches], time[1])

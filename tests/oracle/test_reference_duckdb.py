@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin import reference
-from streamjoin.reference import Batch, How, Joined, Row
+from streamjoin.how import HOWS, How
+from streamjoin.reference import Batch, Joined, Row
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 from tests.strategies import (
     HISTORIES,
-    HOWS,
     LEFT_COLUMNS,
     PREDICATES,
     RIGHT_COLUMNS,

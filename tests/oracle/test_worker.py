@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
 from streamjoin import last, reference, tumbling, within
+from streamjoin.how import HOWS, How
 from streamjoin.match.choose import KERNELS
 from streamjoin.pane import Segment
 from streamjoin.predicate import Schema, parse
 from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.expr import Side
-from streamjoin.reference import Batch, How, Joined, Row, content
+from streamjoin.reference import Batch, Joined, Row, content
 from streamjoin.window import Between, Last, Tumbling, Window
 from streamjoin.worker import Block, Plan, Worker, flags, ready, semi
 from tests.blocks import arrow_schema, to_block, to_joined
-from tests.strategies import ANY_WINDOW, HISTORIES, HOWS, WINDOWS, History, arrivals, multiset, us
+from tests.strategies import ANY_WINDOW, HISTORIES, WINDOWS, History, arrivals, multiset, us
 
 LEFT = Schema({"ts": "timestamp", "x": "int", "y": "double"})
 RIGHT = Schema({"ts": "timestamp", "a": "int", "b": "double"})

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import last, tumbling, within
+from streamjoin.how import HOWS, How
 from streamjoin.pane import KeyColumn
 from streamjoin.predicate import Schema, parse
 from streamjoin.predicate.expr import Side
-from streamjoin.reference import How
 from streamjoin.window import Window
 from streamjoin.worker import Block, Plan, Worker
 from tests.blocks import ARROW
-from tests.strategies import HOWS, us
+from tests.strategies import us
 
 STOCK = Path(__file__).parents[3] / "shared" / "data" / "stock"
 SCHEMA = Schema({"id": "bigint", "ts": "timestamp", "x": "int", "y": "double"})

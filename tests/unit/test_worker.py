@@ -11,10 +11,11 @@ import pytest
 
 from streamjoin import between, last, reference, within
 from streamjoin.errors import StreamJoinError
+from streamjoin.how import How
 from streamjoin.pane import KeyColumn, Segment, SegmentError, no_columns
 from streamjoin.predicate import Schema, parse
 from streamjoin.window import Window
-from streamjoin.worker import Block, How, Plan, Worker
+from streamjoin.worker import Block, Plan, Worker
 from tests.strategies import us
 
 LEFT = Schema({"ts": "timestamp", "x": "int", "s": "string"})

@@ -3,19 +3,17 @@
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.how import HOWS, How
 from streamjoin.pane import KeyColumn
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.expr import Key, Side
 from streamjoin.window import Both, Last, Window
-
-How = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 SIDES: tuple[Side, Side] = ("l", "r")
 _PRESERVED: dict[How, tuple[Side, ...]] = {
@@ -47,8 +45,8 @@ class Plan:
     block_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
-        if self.how not in get_args(How):
-            raise StreamJoinError(f"how: got {self.how!r}; expected one of {', '.join(get_args(How))}")
+        if self.how not in HOWS:
+            raise StreamJoinError(f"how: got {self.how!r}; expected one of {', '.join(HOWS)}")
         residual = [str(conjunct.exact) for conjunct in self.predicate.residual]
         if residual and self.how != "inner":
             raise StreamJoinError(

@@ -36,6 +36,8 @@ from streamjoin.window import Both, Last, Window
 from streamjoin.worker import Plan
 
 _UTC = "UTC"
+_NAMES = "streamjoin.names"
+"""Metadata of `join_time`: the names of the joins that a result comes from."""
 
 
 def join(
@@ -73,8 +75,16 @@ def join(
         window, predicate = implied
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
+    name = _own_name(name, [field for side in SIDES for field in inputs[side].schema.fields])
     planned = _Planned(spark, inputs, predicate, window, select, layout, suffixes, name)
     return planned.result()
+
+
+def _own_name(name: str, fields: list[StructField]) -> str:
+    """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
+    taken = {used for field in fields for used in field.metadata.get(_NAMES, [])}
+    numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
+    return next(free for free in numbered if free not in taken)
 
 
 def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
@@ -154,7 +164,7 @@ class _Planned:
             rows = rows.where(to_sql(conjunct.exact, self._resolved))
         names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0}) if streaming else result
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, _NAMES: self._names()}) if streaming else result
 
     def _emitted(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: time, a hash of the whole row, keys and payload."""
@@ -202,6 +212,10 @@ class _Planned:
             columns = ", ".join(f"{'.'.join(c.path)} {c.type.simpleString()}" for c in self._carried[side])
             lines.append(f"{named:<7} time {self._inputs[side].time}, columns {columns or 'none'}")
         return "\n".join(lines)
+
+    def _names(self) -> list[str]:
+        fields = [field for side in SIDES for field in self._inputs[side].schema.fields]
+        return sorted({self._name, *(name for field in fields for name in field.metadata.get(_NAMES, []))})
 
     def _internal(self, carried: Carried) -> str:
         return f"{carried.side}{self._carried[carried.side].index(carried)}"

@@ -84,9 +84,9 @@ def pack(contents: Contents) -> list[Buffer]:
     return [header, _CHECKSUM.pack(xxh3_64_intdigest(header + encoded)), encoded, *body]
 
 
-def digest(pieces: list[Buffer]) -> str:
-    """What tells a container's content from any other, given its bytes as `pack` gives them."""
-    return format(_CHECKSUM.unpack(pieces[1])[0], "016x")
+def digest(buffer: Buffer) -> str:
+    """What tells a container from any other, read from the start of its bytes."""
+    return format(_CHECKSUM.unpack_from(buffer, _HEADER.size)[0], "016x")
 
 
 def unpack(buffer: Buffer, name: str, *, verify: bool = True) -> Contents:

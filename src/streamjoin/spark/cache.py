@@ -23,6 +23,7 @@ import logging
 import mmap
 import os
 import shutil
+import struct
 import tempfile
 import time
 from collections.abc import Iterable
@@ -78,9 +79,9 @@ class SegmentCache:
         except OSError as error:
             _log.warning("no segment cache in %s: %s; windows are read from state", self._directory, error)
 
-    def get(self, name: str, digest: str) -> Segment | None:
-        """The segment with this content, if it is here and whole."""
-        path = self._path(name, digest)
+    def get(self, name: str, written: str) -> Segment | None:
+        """The segment that was written with this digest, if it is here and whole."""
+        path = self._path(name, written)
         try:
             file = os.open(path, os.O_RDONLY)
         except OSError:
@@ -89,10 +90,12 @@ class SegmentCache:
         self._mapped.append((file, stamp, path))
         try:
             mapped = mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+            if digest(mapped) != written:
+                raise SegmentError(name, "is another one")
             segment = Segment.from_bytes(mapped, name, verify=_verified.get(path) != stamp)
-        except (OSError, ValueError, SegmentError) as error:
+        except (OSError, ValueError, struct.error, SegmentError) as error:
             _log.warning("segment cache: %s is rebuilt from state: %s", path, error)
-            path.unlink(missing_ok=True)
+            _delete(path)
             return None
         _verified[path] = stamp
         return segment
@@ -100,33 +103,32 @@ class SegmentCache:
     def put(self, segment: Segment) -> str | None:
         """Write a segment; its digest, or None where it found no room."""
         pieces = segment.packed()
-        name = digest(pieces)
+        written = digest(b"".join(pieces[:2]))
         try:
             if self._used() + sum(map(len, pieces)) > self._most_bytes:
                 return None
-            write_whole(self._path(segment.name, name), pieces)
+            write_whole(self._path(segment.name, written), pieces)
         except OSError as error:
             _log.warning("segment cache: cannot write to %s: %s", self._directory, error)
             return None
-        return name
+        return written
 
     def check(self) -> None:
         """Refuse the batch if a file was changed while it was in use: its results may be wrong."""
         for file, stamp, path in self._mapped:
             if _Stamp.of(file) != stamp:
-                path.unlink(missing_ok=True)
+                _delete(path)
                 raise StreamJoinError(
                     f"segment cache: {path} was changed by somebody else while it was in use; this batch is tried again"
                 )
 
     def sweep(self, keep: Iterable[tuple[str, str]]) -> None:
         """Delete all files but these, given as names and digests."""
-        kept = {self._path(name, digest).name for name, digest in keep}
+        kept = {self._path(*entry).name for entry in keep}
         with contextlib.suppress(OSError):
             for path in self._directory.iterdir():
                 if path.name not in kept:
-                    path.unlink(missing_ok=True)
-                    _verified.pop(path, None)
+                    _delete(path)
 
     def close(self) -> None:
         """Let go of the files; segments in use stay mapped."""
@@ -134,11 +136,17 @@ class SegmentCache:
             os.close(file)
         self._mapped.clear()
 
-    def _path(self, name: str, digest: str) -> Path:
-        return self._directory / f"{name}~{digest}"
+    def _path(self, name: str, written: str) -> Path:
+        return self._directory / f"{name}~{written}"
 
     def _used(self) -> int:
         return sum(entry.stat().st_size for entry in os.scandir(self._directory))
+
+
+def _delete(path: Path) -> None:
+    _verified.pop(path, None)
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _claim(root: Path, query: str) -> None:
@@ -151,8 +159,15 @@ def _claim(root: Path, query: str) -> None:
     if root.stat().st_uid != os.getuid():
         raise PermissionError(f"{root} belongs to another user")
     lock.parent.mkdir(exist_ok=True)
-    _locks[lock] = file = lock.open("ab")
-    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    if lock in _locks:
+        _locks.pop(lock).close()
+    file = lock.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    _locks[lock] = file
     _remove_abandoned(root, query)
 
 

@@ -48,7 +48,8 @@ def join(
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
     The result is an ordinary DataFrame: the columns of left, those of right, and `join_time`, the later of the two
-    times, which is its event time for operators that follow.
+    times, which is its event time for operators that follow. Rows before the watermark of their micro-batch and rows
+    without a time are dropped and counted; rows that a one-sided part of `on` excludes never enter the join.
     """
     if how not in HOWS:
         raise StreamJoinError(f"how: got {how!r}; expected 'inner'")
@@ -71,12 +72,20 @@ def join(
         on=on,
         window=window,
         time=_pair("time", time, str),
-        delay=delay if isinstance(delay, tuple) else (delay, delay),
+        delay=_delays(delay),
         select=select,
         layout=None if layout == "auto" else layout,
         suffixes=_pair("suffixes", suffixes, str),
         name=name,
     )
+
+
+def _delays(delay: Delay | tuple[Delay, Delay]) -> tuple[Delay, Delay]:
+    if not isinstance(delay, tuple):
+        return delay, delay
+    if len(delay) != 2:
+        raise StreamJoinError(f"delay: got {delay!r}; expected one duration, or a pair: one for left and one for right")
+    return delay
 
 
 def _pair(argument: str, value: Any, kind: type) -> Any:

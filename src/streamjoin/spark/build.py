@@ -94,8 +94,9 @@ def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
         pair = inputs["l"].frame.alias("l").crossJoin(inputs["r"].frame.alias("r"))
         try:
             return from_spark(pair.selectExpr(sql).schema.fields[0].dataType)
-        except AnalysisException:
-            return None
+        except AnalysisException as error:
+            reason = (error.getMessage() or str(error)).partition("\n")[0]
+            raise StreamJoinError(f"on: Spark does not understand {sql}: {reason}") from error
 
     return typeof
 
@@ -128,9 +129,9 @@ class _Planned:
         name: str,
     ) -> None:
         self._spark, self._inputs, self._window, self._name = spark, inputs, window, name
-        partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        self._layout = layout or near_square(partitions)
-        self._cells = tuple(cell_keys(self._layout.cells, partitions))
+        self._partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        self._layout = layout or near_square(self._partitions)
+        self._cells = tuple(cell_keys(self._layout.cells, self._partitions))
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter("inner", window)]
         self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self._text = str(predicate)

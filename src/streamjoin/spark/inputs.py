@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 from streamjoin.duration import Duration, microseconds
 from streamjoin.errors import StreamJoinError
 from streamjoin.predicate.expr import Side
-from streamjoin.spark.fields import Path, backticked, find
+from streamjoin.spark.fields import backticked, find
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows an event-time column."""
@@ -29,6 +29,8 @@ class Input:
     time: str
     micros: str
     """The time in microseconds, as SQL."""
+    event: str
+    """The column that the watermark stands on, as SQL."""
 
     @property
     def is_streaming(self) -> bool:
@@ -55,9 +57,13 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     zoned = isinstance(column.type, TimestampType)
     name = backticked(column.path)
     micros = f"unix_micros({name})" if zoned else f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', {name})"
+    event, schema = name, given[0].schema
     if given[0].isStreaming:
-        given = [_watermarked(named, frame, column.path, delay, micros if not zoned else None) for frame in given]
-    return Input(side, reduce(DataFrame.unionByName, given), given[0].schema, column.path[0], micros)
+        if not zoned:  # Spark's watermarks are on zoned timestamps alone: a local time is read as UTC
+            event = _NTZ_TIME
+            given = [frame.selectExpr("*", f"timestamp_micros({micros}) AS {_NTZ_TIME}") for frame in given]
+        given = [_watermarked(named, frame, column.path[0], event, delay) for frame in given]
+    return Input(side, reduce(DataFrame.unionByName, given), schema, column.path[0], micros, event)
 
 
 def _must_agree(named: str, frames: list[DataFrame]) -> None:
@@ -75,8 +81,7 @@ def _must_agree(named: str, frames: list[DataFrame]) -> None:
             )
 
 
-def _watermarked(named: str, frame: DataFrame, path: Path, delay: Duration | None, ntz: str | None) -> DataFrame:
-    name = path[0]
+def _watermarked(named: str, frame: DataFrame, name: str, event: str, delay: Duration | None) -> DataFrame:
     carriers = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     if name in carriers:
         return frame
@@ -94,8 +99,4 @@ def _watermarked(named: str, frame: DataFrame, path: Path, delay: Duration | Non
     wait = microseconds(delay, "delay")
     if wait < 0:
         raise StreamJoinError(f"delay: expected a duration >= 0; got {delay!r}")
-    column = backticked(path)
-    if ntz is not None:  # Spark's watermarks are on zoned timestamps alone: a local time is read as UTC
-        column = _NTZ_TIME
-        frame = frame.selectExpr("*", f"timestamp_micros({ntz}) AS {_NTZ_TIME}")
-    return frame.withWatermark(column, f"{-(-wait // 1000)} milliseconds")
+    return frame.withWatermark(event, f"{-(-wait // 1000)} milliseconds")

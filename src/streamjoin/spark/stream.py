@@ -1,7 +1,7 @@
 """The streaming flow: emitters, cells, collector."""
 
 from functools import partial
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,7 +15,7 @@ from streamjoin.spark.collector import collect
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job
 
-_listened_to: WeakSet[SparkSession] = WeakSet()
+_caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
 
 
 def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
@@ -41,16 +41,17 @@ def _metrics() -> list[Column]:
 
 
 def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
-    if spark not in _listened_to:
-        spark.streams.addListener(_Cleaner(cache))
-        _listened_to.add(spark)
+    if spark not in _caches:
+        _caches[spark] = set()
+        spark.streams.addListener(_Cleaner(_caches[spark]))
+    _caches[spark].add(cache)
 
 
 class _Cleaner(StreamingQueryListener):
     """Deletes the cached segments of a query that has ended; other hosts than the driver's find out for themselves."""
 
-    def __init__(self, cache: CacheSpec) -> None:
-        self._cache = cache
+    def __init__(self, caches: set[CacheSpec]) -> None:
+        self._caches = caches
 
     def onQueryStarted(self, event: object) -> None:  # noqa: N802
         """Nothing to do."""
@@ -63,4 +64,5 @@ class _Cleaner(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Delete its files."""
-        remove(self._cache, str(event.id))
+        for cache in self._caches.copy():
+            remove(cache, str(event.id))

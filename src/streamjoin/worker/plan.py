@@ -88,7 +88,8 @@ class Plan:
     @property
     def fingerprint(self) -> str:
         """What the state of a worker hangs on; state written under another fingerprint is refused."""
-        said = (str(self.predicate), str(self.window), self.how, self.left.to_string(), self.right.to_string())
+        keys = [f"{key.name} {key.type}" for side in SIDES for key in self.keys[side]]
+        said = (str(self.predicate), str(self.window), self.how, self.left.to_string(), self.right.to_string(), keys)
         return blake2b(repr(said).encode(), digest_size=8).hexdigest()
 
 

@@ -31,7 +31,7 @@ format: $(INSTALLED) ## fix what ruff can fix
 	$(PY) -m ruff format
 
 demo: $(INSTALLED) ## run the demonstration
-	$(PY) -m streamjoin
+	$(PY) -m streamjoin demo
 
 lock: ## make requirements.lock fit pyproject.toml; UPGRADE=1 takes the newest versions
 	@$(ensure_venv)

@@ -1,10 +1,12 @@
 """The verb: checks the arguments and hands them to a runtime."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
+from streamjoin.how import HOWS
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
 from streamjoin.window import Window
@@ -13,12 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Delay = Duration | None
-HOWS = ("inner", "left", "right", "full", "outer", "left_semi", "left_anti")
+Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
 
 
 def join(
-    left: "DataFrame | Sequence[DataFrame]",
-    right: "DataFrame | Sequence[DataFrame]",
+    left: Frames,
+    right: Frames,
     *,
     on: On,
     window: Window | None = None,
@@ -51,7 +53,23 @@ def join(
     times, which is its event time for operators that follow. Rows before the watermark of their micro-batch and rows
     without a time are dropped and counted; rows that a one-sided part of `on` excludes never enter the join.
     """
-    if how not in HOWS:
+    from streamjoin.spark.build import plan
+
+    return plan(**_checked(locals())).result()
+
+
+def describe(left: Frames, right: Frames, **arguments: Any) -> str:
+    """The plan of a join, given the arguments of `join`, as the checkpoint will keep it."""
+    from streamjoin.spark.build import plan
+
+    defaults = {name: p.default for name, p in signature(join).parameters.items() if p.default is not Parameter.empty}
+    return plan(**_checked({**defaults, "left": left, "right": right, **arguments})).text
+
+
+def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `join` as the runtime takes them."""
+    how, ordered, layout, window, name = (arguments[key] for key in ("how", "ordered", "layout", "window", "name"))
+    if how not in (*HOWS, "outer"):
         raise StreamJoinError(f"how: got {how!r}; expected 'inner'")
     if how != "inner":
         raise StreamJoinError(f"how: {how!r} is not yet possible on Spark; expected 'inner'")
@@ -63,21 +81,13 @@ def join(
         raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
     if not isinstance(name, str) or not name:
         raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
-
-    from streamjoin.spark.build import join as on_spark
-
-    return on_spark(
-        left,
-        right,
-        on=on,
-        window=window,
-        time=_pair("time", time, str),
-        delay=_delays(delay),
-        select=select,
-        layout=None if layout == "auto" else layout,
-        suffixes=_pair("suffixes", suffixes, str),
-        name=name,
-    )
+    return {
+        **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
+        "time": _pair("time", arguments["time"], str),
+        "delay": _delays(arguments["delay"]),
+        "layout": None if layout == "auto" else layout,
+        "suffixes": _pair("suffixes", arguments["suffixes"], str),
+    }
 
 
 def _delays(delay: Delay | tuple[Delay, Delay]) -> tuple[Delay, Delay]:

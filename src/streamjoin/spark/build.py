@@ -40,7 +40,7 @@ _NAMES = "streamjoin.names"
 """Metadata of `join_time`: the names of the joins that a result comes from."""
 
 
-def join(
+def plan(
     left: Frames,
     right: Frames,
     *,
@@ -52,8 +52,8 @@ def join(
     layout: Layout | None,
     suffixes: tuple[str, str],
     name: str,
-) -> DataFrame:
-    """The joined DataFrame of two streaming or two batch inputs."""
+) -> "Planned":
+    """Check the arguments of a join of two streaming or two batch inputs."""
     inputs = {
         side: read(side, frames, column, wait)
         for side, frames, column, wait in zip(SIDES, (left, right), time, delay, strict=True)
@@ -76,8 +76,7 @@ def join(
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _own_name(name, [field for side in SIDES for field in inputs[side].schema.fields])
-    planned = _Planned(spark, inputs, predicate, window, select, layout, suffixes, name)
-    return planned.result()
+    return Planned(spark, inputs, predicate, window, select, layout, suffixes, name)
 
 
 def _own_name(name: str, fields: list[StructField]) -> str:
@@ -114,7 +113,7 @@ class _Columns:
         return self.sql.index(sql)
 
 
-class _Planned:
+class Planned:
     """A join that was checked, ready to be built."""
 
     def __init__(
@@ -134,7 +133,7 @@ class _Planned:
         self._cells = tuple(cell_keys(self._layout.cells, self._partitions))
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter("inner", window)]
         self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
-        self._text = str(predicate)
+        self._condition = str(predicate)
         self._predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
         self._fields = result_fields(schemas, select, suffixes)
@@ -150,8 +149,7 @@ class _Planned:
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._emitted(side)
-        job = Job(self._name, "", self._plan(), self._layout, self._cells, sources, self._cache())
-        job = replace(job, text=self._described(job))
+        job = Job(self._name, self.text, self._plan(), self._layout, self._cells, sources, self._cache())
         zone = self._spark.conf.get("spark.sql.session.timeZone") or _UTC
         carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in SIDES for c in self._carried[side]]
         spark_schema = StructType(
@@ -183,10 +181,9 @@ class _Planned:
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
         payload = tuple(columns.add(backticked(carried.path)) for carried in self._carried[side])
-        # Speaking of the time keeps the filter above the watermark, which all rows move on.
-        rows = (
-            source.frame.where(f"{backticked([source.time])} IS NULL OR ({condition})") if condition else source.frame
-        )
+        rows = source.frame
+        if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
+            rows = rows.where(f"{source.event} IS NULL OR ({condition})")
         named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
         return rows.selectExpr(*named), Source(tuple(keys), payload)
 
@@ -202,16 +199,22 @@ class _Planned:
             int(self._spark.conf.get("spark.streamjoin.cache.maxBytes", "") or DEFAULT_BYTES),
         )
 
-    def _described(self, job: Job) -> str:
+    @property
+    def text(self) -> str:
+        """What tells this join from others: state that was written under another text is refused."""
         lines = [
-            f"on      {self._text}".replace("\n", "\n        "),
+            f"on      {self._condition}".replace("\n", "\n        "),
             f"window  {self._window}",
-            f"layout  {job.layout}",
+            f"layout  {self._layout} on {self._partitions} shuffle partitions",
         ]
         for side in SIDES:
-            named = "left" if side == "l" else "right"
-            columns = ", ".join(f"{'.'.join(c.path)} {c.type.simpleString()}" for c in self._carried[side])
-            lines.append(f"{named:<7} time {self._inputs[side].time}, columns {columns or 'none'}")
+            keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self._predicate.keys(side)]
+            columns = [f"{'.'.join(carried.path)} {carried.type.simpleString()}" for carried in self._carried[side]]
+            lines += [
+                f"{'left' if side == 'l' else 'right':<7} time {self._inputs[side].time}",
+                f"        keys {', '.join(keys) or 'none'}",
+                f"        columns {', '.join(columns) or 'none'}",
+            ]
         return "\n".join(lines)
 
     def _names(self) -> list[str]:

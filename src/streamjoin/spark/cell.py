@@ -31,8 +31,8 @@ COUNTS = (
     *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments"),
 )
 SECONDS = ("worker_seconds", "probe_seconds")
-RESULTS = (
-    "block binary, " + ", ".join(f"{name} bigint" for name in COUNTS) + ", " + ", ".join(f"{s} double" for s in SECONDS)
+RESULTS = ", ".join(
+    ("cell int", "block binary", *(f"{name} bigint" for name in COUNTS), *(f"{name} double" for name in SECONDS))
 )
 
 
@@ -132,6 +132,7 @@ class CellBatch:
         from streamjoin.spark.cache import SegmentCache
 
         self._job, self._state, self._watermark = job, state, watermark
+        self._number = job.cells.index(cell)
         context = TaskContext.get()
         query = (context and context.getLocalProperty("sql.streaming.queryId")) or "batch"
         share = job.cache.most_bytes // len(job.cells)
@@ -152,7 +153,9 @@ class CellBatch:
         self._cache.check()
         self._count(worker)
         seconds = perf_counter() - started - outside
-        yield _record(**self._counts, worker_seconds=seconds, probe_seconds=worker.last.probe_seconds)
+        yield _record(
+            cell=self._number, **self._counts, worker_seconds=seconds, probe_seconds=worker.last.probe_seconds
+        )
 
     def close(self) -> None:
         """Let go of the files."""
@@ -225,6 +228,6 @@ class CellBatch:
 
 
 def _record(**values: Any) -> pd.DataFrame:
-    """A record of results: a block, or counts."""
-    values = {"block": None, **dict.fromkeys(COUNTS, 0), **dict.fromkeys(SECONDS, 0.0), **values}
+    """A record of results: a block, or the counts of a cell."""
+    values = {"cell": -1, "block": None, **dict.fromkeys(COUNTS, 0), **dict.fromkeys(SECONDS, 0.0), **values}
     return pd.DataFrame({name: [value] for name, value in values.items()})

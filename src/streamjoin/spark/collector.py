@@ -24,5 +24,10 @@ def collect(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 def labelled(results: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Results as Spark expects them: the join time is a timestamp, and timestamps bear the session's zone."""
-    columns = [column.cast(field.type) for column, field in zip(results.columns, schema, strict=True)]
+    columns = [relabelled(column, field.type) for column, field in zip(results.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def relabelled(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """The same values under another name of their type: microseconds as a timestamp, a timestamp in another zone."""
+    return column if column.type == type else column.cast(type)  # Arrow copies to cast a type to itself, or refuses to

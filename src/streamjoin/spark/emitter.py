@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from streamjoin.spark.collector import relabelled
 from streamjoin.spark.job import ROUTE, TIME, Job, Source, unpacked
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
         for key in source.keys
     )
     schema = job.plan.left if side == "l" else job.plan.right
-    columns = [batch.column(at).cast(field.type) for at, field in zip(source.payload, schema, strict=True)]
+    columns = [relabelled(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
     return Rows(numbers(batch.column(TIME)), keys, payload), numbers(batch.column(ROUTE)), nulls
 

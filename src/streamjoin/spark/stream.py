@@ -15,6 +15,9 @@ from streamjoin.spark.collector import collect
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job
 
+MOST_LOADS = 64
+"""The comparisons of this many cells are reported one by one."""
+
 _caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
 
 
@@ -26,17 +29,20 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     )
     results = blocks.groupBy("cell").transformWithStateInPandas(CellProcessor(packed), RESULTS, "append", "EventTime")
     _clean_up_after_queries(left.sparkSession, job.cache)
-    observed = results.observe(job.name, *_metrics())
+    observed = results.observe(job.name, *_metrics(job.layout.cells))
     return observed.where("block IS NOT NULL").select("block").mapInArrow(partial(collect, arrow), schema)
 
 
-def _metrics() -> list[Column]:
-    load = F.when(F.col("block").isNull(), F.col("comparisons"))
+def _metrics(cells: int) -> list[Column]:
+    """What the cells counted, put together; `loads` holds the comparisons of each of the first cells."""
+    load = F.when(F.col("cell") >= 0, F.col("comparisons"))
+    loads = [F.sum(F.when(F.col("cell") == cell, F.col("comparisons"))) for cell in range(min(cells, MOST_LOADS))]
     return [
         *(F.sum(name).alias(name) for name in (*COUNTS, *SECONDS)),
         F.min(load).alias("load_min"),
         F.max(load).alias("load_max"),
         F.coalesce(100 * F.stddev_pop(load) / F.nullif(F.avg(load), F.lit(0)), F.lit(0.0)).alias("load_std_percent"),
+        F.array(*loads).alias("loads"),
     ]
 
 

@@ -1,0 +1,1 @@
+"""The command line: ``streamjoin demo``, ``streamjoin run``."""

@@ -1,0 +1,228 @@
+"""The command line."""
+
+import signal
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.markup import escape
+
+from streamjoin.cli.quiet import quiet, reason
+from streamjoin.errors import StreamJoinError
+
+INTERRUPTED = 130
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _Manual(click.Command):
+    """A command whose help keeps its examples as they are written."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Print the examples."""
+        if self.epilog:
+            formatter.write("\n" + self.epilog.strip("\n") + "\n")
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(package_name="streamjoin")
+def main() -> None:
+    """Window joins on any predicate, for Spark streams.
+
+    Shell completion: eval "$(_STREAMJOIN_COMPLETE=bash_source streamjoin)", or zsh_source, or fish_source.
+    """
+
+
+def _on_spark(work: Callable[[SparkSession, Console], None], *, verbose: bool, **settings: Any) -> None:
+    """Do something with a Spark session, and end with an exit code that scripts can use."""
+    console, errors = Console(), Console(stderr=True)
+    log: Path | None = None
+    code = 0
+    try:
+        if console.is_terminal:
+            console.print("[dim]starting Spark ...[/]", end="\r")
+        with quiet(verbose) as log:
+            from streamjoin.spark.session import session
+
+            spark = session(**settings)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            work(spark, console)
+        finally:
+            with quiet(verbose) as stopping:
+                spark.stop()
+            if stopping:
+                stopping.unlink(missing_ok=True)
+    except KeyboardInterrupt:
+        errors.print("interrupted; a later run goes on from the checkpoint")
+        code = INTERRUPTED
+    except (StreamJoinError, PySparkException) as error:
+        if verbose:
+            errors.print_exception()
+        said = reason(error) if isinstance(error, PySparkException) else str(error)
+        errors.print("[red]error:[/]", escape(said), soft_wrap=True, highlight=False)
+        if log and not isinstance(error, StreamJoinError):
+            errors.print(f"Spark's own words are in {log}, or shown with --verbose", style="dim")
+            log = None
+        code = 1
+    if log:
+        log.unlink(missing_ok=True)
+    sys.exit(code)
+
+
+_VERBOSE = click.option("--verbose", is_flag=True, help="Show Spark's log and the traces of errors.")
+_MASTER = click.option("--master", metavar="URL", help="Spark master; by default all cores of this machine.")
+_PARTITIONS = click.option("--partitions", type=click.IntRange(1), help="Shuffle partitions; by default one per core.")
+
+
+@main.command(
+    cls=_Manual,
+    epilog="""
+Examples:
+  streamjoin demo                              about a minute on two cores
+  streamjoin demo --rate 8000 --window 300 --seconds 600 --step 10
+  streamjoin demo --skew 1.5 --disorder 2 --streams 3
+""",
+)
+@click.option("--rate", default=4000.0, show_default=True, help="Rows per second of event time, per side.")
+@click.option("--window", default=60.0, show_default=True, help="How far apart two rows may be, in seconds.")
+@click.option("--seconds", default=180.0, show_default=True, help="Seconds of event time.")
+@click.option("--step", default=6.0, show_default=True, help="Seconds of event time per micro-batch.")
+@click.option("--skew", default=0.0, show_default=True, help="Exponent of a Zipf distribution of values; 0: uniform.")
+@click.option("--disorder", default=0.0, show_default=True, help="How late a row may come, in seconds.")
+@click.option("--streams", default=1, show_default=True, help="Physical streams per side.")
+@click.option("--seed", default=1, show_default=True, help="The same seed gives the same rows.")
+@click.option("--paced", is_flag=True, help="Keep to the clock instead of going as fast as possible.")
+@_PARTITIONS
+@_MASTER
+@_VERBOSE
+def demo(window: float, partitions: int | None, master: str | None, verbose: bool, **options: Any) -> None:
+    """Run the papers' benchmark on a local Spark and compare it with theory.
+
+    Two streams of numbers from 1 to 10,000 are joined where both differ by at most 10, within a window of time. Event
+    time goes by as fast as it can be processed.
+    """
+    from streamjoin.cli.demo import Demo
+    from streamjoin.cli.workload import Workload
+
+    job = Demo(Workload(**options), window)
+    _on_spark(job.run, verbose=verbose, app_name="streamjoin demo", master=master, partitions=partitions)
+
+
+def _from_file(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """Let a TOML file give the options; those of the command line go before."""
+    if value:
+        try:
+            given = tomllib.loads(Path(value).read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise click.BadParameter(str(error)) from error
+        given = {name.replace("-", "_"): option for name, option in given.items()}
+        known = {parameter.name for parameter in ctx.command.params}
+        if unknown := sorted(given.keys() - known):
+            raise click.BadParameter(f"unknown options {', '.join(unknown)}")
+        ctx.default_map = {**given, **(ctx.default_map or {})}
+    return value
+
+
+@main.command(
+    cls=_Manual,
+    epilog="""
+Examples:
+  streamjoin run --left trades --right quotes --on "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5" \\
+      --within "5 seconds" --time ts --delay "10 seconds" --out near --once
+  streamjoin run --config job.toml             the same options as keys: left = "trades", once = true
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+""",
+)
+@click.option(
+    "--config",
+    callback=_from_file,
+    is_eager=True,
+    expose_value=False,
+    type=click.Path(dir_okay=False),
+    help="A TOML file with the same options.",
+)
+@click.option("--left", required=True, metavar="PATH", help="Directory of the left stream.")
+@click.option("--right", required=True, metavar="PATH", help="Directory of the right stream.")
+@click.option("--on", "on", required=True, metavar="SQL", help="The condition, over columns of l and r.")
+@click.option("--within", "within_", metavar="TIME", help='How far apart, such as "5 minutes".')
+@click.option("--between", "between_", nargs=2, metavar="LOWER UPPER", help="Bounds on the right time less the left.")
+@click.option("--tumbling", "tumbling_", metavar="TIME", help="Both in the same bucket of this length.")
+@click.option("--time", required=True, metavar="COLUMN[,COLUMN]", help="Event time: of both sides, or left,right.")
+@click.option("--delay", required=True, metavar="TIME[,TIME]", help="How late rows may come.")
+@click.option("--out", required=True, metavar="PATH", help="Directory for the results.")
+@click.option(
+    "--format",
+    "format_",
+    default="parquet",
+    show_default=True,
+    type=click.Choice(["parquet", "csv", "json", "orc"]),
+    help="Of inputs and results.",
+)
+@click.option("--left-schema", metavar="DDL", help='By default inferred; such as "ts TIMESTAMP, x INT".')
+@click.option("--right-schema", metavar="DDL", help="Likewise.")
+@click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
+@click.option("--how", default="inner", show_default=True, help="Type of join.")
+@click.option("--layout", default="auto", show_default=True, help="auto, or a grid such as 2x3.")
+@click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
+@click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
+@click.option("--once", is_flag=True, help="Process what is there, then end.")
+@click.option("--explain", is_flag=True, help="Print the plan and end.")
+@_PARTITIONS
+@_MASTER
+@_VERBOSE
+def run(
+    within_: str | None,
+    between_: tuple[str, str] | None,
+    tumbling_: str | None,
+    explain: bool,
+    master: str | None,
+    partitions: int | None,
+    verbose: bool,
+    **o: Any,
+) -> None:
+    """Join two directories as streams into a third.
+
+    Files that appear in the directories are joined with all that came before them, within the window. A run that was
+    stopped, or killed, goes on from its checkpoint.
+    """
+    from streamjoin.cli.files import FileJoin, layout_of, window_of
+
+    def work(spark: SparkSession, console: Console) -> None:
+        times, delays = _parts(o["time"]), _parts(o["delay"])
+        arguments = {
+            "on": o["on"],
+            "window": window_of(within_, between_, tumbling_),
+            "time": (times[0], times[-1]),
+            "delay": (delays[0], delays[-1]),
+            "how": o["how"],
+            "select": _parts(o["select"]) if o["select"] else None,
+            "layout": layout_of(o["layout"]),
+        }
+        schemas = o["left_schema"], o["right_schema"]
+        job = FileJoin(
+            o["left"], o["right"], o["out"], o["format_"], o["checkpoint"], schemas, arguments, o["once"], o["trigger"]
+        )
+        (job.explain if explain else job.run)(spark, console)
+
+    _on_spark(work, verbose=verbose, app_name="streamjoin run", master=master, partitions=partitions)
+
+
+def _parts(text: str | list[str]) -> list[str]:
+    """A list from a file, or text with commas outside of backticks."""
+    if isinstance(text, list):
+        return text
+    parts, quoted = [""], False
+    for letter in text:
+        quoted ^= letter == "`"
+        if letter == "," and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]

@@ -1,0 +1,80 @@
+"""What a join did in a micro-batch, from Spark's own progress reports."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+_NONE_YET = "1970-01-01T00:00:00.000Z"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The metrics of one join in one micro-batch; counts of rows are of rows, not of their copies.
+
+    `comparisons` are the pairs decided, as the papers count them: every probing row times the live opposite window;
+    `examined` are those that were looked at. `load_*` say how evenly the comparisons fell on the cells.
+    """
+
+    batch: int
+    seconds: float
+    watermark: datetime | None
+    rows_left: int
+    rows_right: int
+    late_left: int
+    late_right: int
+    invalid_rows: int
+    comparisons: int
+    examined: int
+    matches: int
+    state_rows: int
+    state_bytes: int
+    segments: int
+    worker_seconds: float
+    probe_seconds: float
+    load_min: int
+    load_max: int
+    load_std_percent: float
+    loads: tuple[int, ...]
+
+    @property
+    def rows_per_second(self) -> float:
+        """Input rows of both sides per second of the micro-batch."""
+        return (self.rows_left + self.rows_right) / self.seconds
+
+    @property
+    def matches_per_second(self) -> float:
+        """Results per second of the micro-batch."""
+        return self.matches / self.seconds
+
+    @property
+    def comparisons_per_second(self) -> float:
+        """Pairs decided per second of the micro-batch."""
+        return self.comparisons / self.seconds
+
+
+def progress(query: StreamingQuery, name: str = "streamjoin") -> Progress | None:
+    """What the join of this name did in the last micro-batch that had rows; None before there is one."""
+    reports = all_progress(query, name)
+    return reports[-1] if reports else None
+
+
+def all_progress(query: StreamingQuery, name: str = "streamjoin") -> list[Progress]:
+    """The same for every micro-batch that Spark remembers (`spark.sql.streaming.numRecentProgressUpdates`)."""
+    return [found for report in query.recentProgress if (found := parsed(report, name)) is not None]
+
+
+def parsed(report: Any, name: str) -> Progress | None:
+    """One of Spark's reports; None where it does not tell of the join."""
+    metrics = report["observedMetrics"].get(name)
+    if metrics is None or metrics["rows_left"] is None:
+        return None
+    watermark = datetime.fromisoformat(report["eventTime"].get("watermark", _NONE_YET))
+    values = metrics.asDict()
+    return Progress(
+        batch=report["batchId"],
+        seconds=max(report["durationMs"].get("triggerExecution", 0), 1) / 1000,
+        watermark=None if watermark == datetime.fromisoformat(_NONE_YET) else watermark,
+        **{**values, "loads": tuple(load or 0 for load in values["loads"])},
+    )

@@ -1,0 +1,123 @@
+"""Batch DataFrames in the same call: the rows of the stream, by a job that holds a window and not the history."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+import streamjoin.worker
+from streamjoin.spark import backfill, build
+from streamjoin.spark.emitter import emitted
+from streamjoin.spark.job import Job
+from tests.spark.harness import feed, run, spark_join, values
+
+SECOND = 1_000_000
+
+
+@pytest.mark.parametrize("on", ["l.x = r.a", "l.x * r.a > 2", "l.x > 0 AND length(l.s) <= length(r.s) + r.a"])
+def test_batch_and_stream_and_spark_agree(spark: SparkSession, tmp_path: Path, on: str) -> None:
+    random = np.random.default_rng(len(on))
+
+    def rows(key: str) -> list[list[dict[str, Any]]]:
+        def row(batch: int) -> dict[str, Any]:
+            values = (None if random.random() < 0.1 else int(random.integers(0, 4)) for _ in range(2))
+            time = int(random.integers(batch * 5, batch * 5 + 12)) * SECOND if random.random() < 0.95 else None
+            return {"ts": time, key: next(values), "s": "é" * (next(values) or 0)}
+
+        return [[row(batch) for _ in range(12)] for batch in range(3)]
+
+    left, right = (feed(tmp_path, f"ts timestamp, {key} int, s string", rows(key)) for key in ("x", "a"))
+    arguments: dict[str, Any] = {"on": on, "window": sj.within("3 seconds"), "time": "ts"}
+    batch = values(sj.join(left.table(spark), right.table(spark), **arguments).collect())
+    assert batch == values(spark_join(left.table(spark), right.table(spark), on, 3 * SECOND).collect())
+    stream = sj.join(left.stream(spark), right.stream(spark), delay="1 minute", **arguments)
+    assert batch == values(run(stream).rows)
+    assert sum(batch.values()) > 10
+
+
+def test_a_window_written_into_the_condition(spark: SparkSession) -> None:
+    left = spark.range(50).selectExpr("timestamp_seconds(id * 37 % 50) AS ts", "id % 5 AS x")
+    on = "l.x = r.x AND r.ts BETWEEN l.ts - INTERVAL 2 SECONDS AND l.ts + INTERVAL 2 SECONDS"
+    found = sj.join(left, left, on=on, time="ts").collect()
+    assert values(found) == values(spark_join(left, left, "l.x = r.x", 2 * SECOND).collect())
+
+
+def test_inputs_without_rows(spark: SparkSession) -> None:
+    some = spark.range(5).selectExpr("timestamp_seconds(id) AS ts", "id AS x")
+    for left, right in ((some, some.limit(0)), (some.limit(0), some), (some.limit(0), some.limit(0))):
+        assert sj.join(left, right, on="l.x = r.x", window=sj.within("1 second"), time="ts").collect() == []
+
+
+@pytest.mark.parametrize("layout", ["auto", sj.Grid(2, 3)], ids=str)
+def test_a_long_history_gives_the_rows_of_spark_s_own_join(spark: SparkSession, layout: Any) -> None:
+    rows = "timestamp_millis(pmod(id * 7919, 200000)) AS ts", "CAST(id % 97 AS INT) AS x", "id"
+    left = spark.range(200_000).selectExpr(*rows)
+    right = spark.range(7, 200_007).selectExpr(*rows)
+
+    def digest(pairs: DataFrame) -> Any:
+        (row,) = pairs.selectExpr("count(*)", "bit_xor(hash)", "sum(CAST(hash AS DECIMAL(30, 0)))").collect()
+        return tuple(row)
+
+    joined = sj.join(left, right, on="l.x = r.x", window=sj.within("40 milliseconds"), time="ts", layout=layout)
+    found = digest(joined.selectExpr("xxhash64(id_l, id_r, join_time) AS hash"))
+    pairs = spark_join(left, right, "l.x = r.x", 40_000).toDF("ts", "x", "l", "ts2", "x2", "r", "t")
+    assert found == digest(pairs.selectExpr("xxhash64(l, r, t) AS hash"))
+    assert found[0] > 100_000
+
+
+# What a cell holds
+
+
+class _Captured(Exception):
+    """The job of a batch join, taken before it runs."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+
+def job_of(spark: SparkSession, patch: pytest.MonkeyPatch, **arguments: Any) -> Job:
+    def capture(job: Job, *rest: object) -> None:
+        raise _Captured(job)
+
+    frame = spark.range(1).selectExpr("timestamp_seconds(id) AS ts", "int(id) AS x", "id")
+    patch.setattr(build, "backfill", capture)
+    with pytest.raises(_Captured) as captured:
+        sj.join(frame, frame, time="ts", **arguments)
+    return captured.value.job
+
+
+def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    #  A row each millisecond, in blocks of 1,000; a window of 2,000 rows a side, steps of 4,000.
+    window = sj.within("2 seconds")
+    job = job_of(spark, monkeypatch, on="l.x = r.x", window=window, select=["l.id", "r.id"], layout=sj.Grid(1, 1))
+    history = 100_000
+    held: list[streamjoin.worker.Size] = []
+
+    class Watched(streamjoin.worker.Worker):
+        def process(self, *arguments: Any) -> Iterator[pa.RecordBatch]:
+            yield from super().process(*arguments)
+            held.append(self.size)
+
+    def blocks() -> Iterator[dict[str, Any]]:
+        for start in range(0, history, 1000):
+            number = np.arange(start, start + 1000)
+            for side in ("l", "r"):
+                rows = pa.RecordBatch.from_arrays(
+                    [pa.array(number * 1000), pa.array(number * 31), pa.array((number % 50).astype("i4")), number],
+                    names=["c0", "c1", "c2", "c3"],
+                )
+                for batch in emitted(job, side, iter([rows]), part=1):
+                    yield from backfill._records(batch)
+
+    monkeypatch.setattr(streamjoin.worker, "Worker", Watched)
+    monkeypatch.setattr(backfill, "STEP_ROWS", 4000)
+    found = sum(results.num_rows for results in backfill._cell(job, blocks()))
+    assert found == sum(history - abs(distance) for distance in range(-2000, 2001, 50))
+    assert len(held) == 2 * history // 4000
+    assert max(size.live_left + size.live_right for size in held) <= 2 * (2000 + 4000)
+    assert max(size.bytes for size in held) < 2 * history * 20 / 5  # a row takes 20 bytes: time, key, payload

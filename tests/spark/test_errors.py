@@ -1,0 +1,124 @@
+"""What a user gets wrong is refused before the query starts, in words that name the argument and what to write."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from tests.spark.harness import feed, run, spark_join, values
+
+GOOD = {"on": "l.x = r.x", "window": sj.within("2 seconds"), "time": "ts"}
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> DataFrame:
+    return spark.range(6).selectExpr("timestamp_seconds(id) AS ts", "int(id % 3) AS x", "string(id) AS word")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"on": "l.y = r.x"}, r"(?s)on: unknown column l\.y; .*l\.y = r\.x"),
+        ({"on": "l.wort = r.word"}, r"on: unknown column l\.wort; did you mean l\.word\?"),
+        ({"on": "a.x = b.x"}, "(?s)on: .*a.x = b.x"),
+        ({"on": "x = r.x"}, "(?s)on: .*x = r.x"),
+        ({"on": "l.x = 1"}, "on: the condition names only the left side"),
+        ({"on": "l.x + r.x"}, "(?s)on: .*l.x [+] r.x"),
+        ({"on": "l.x = "}, "(?s)on: "),
+        ({"on": "sum(l.x) = r.x"}, "(?s)on: .*sum"),
+        ({"on": "rand() < 0.5 AND l.x = r.x"}, "(?s)on: .*rand"),
+        ({"on": "no_such(l.x) = r.x"}, "(?s)on: .*no_such"),
+        ({"on": []}, "on: expected SQL text, a lambda"),
+        ({"on": ["x", "y"]}, r"on: unknown column l\.y"),
+        ({"on": 5}, "on: expected SQL text, a lambda"),
+        ({"on": lambda l, r: l.y == r.x}, "(?s)on: .*y"),
+        ({"window": "2 seconds"}, "window: got '2 seconds'; expected one such as within"),
+        ({"window": None}, "window: expected one such as within.*or time bounds in `on`"),
+        ({"window": sj.last(5)}, "window: .*not yet possible on Spark"),
+        ({"window": sj.last(5) & sj.within("1 second")}, "window: .*not yet possible on Spark"),
+        ({"time": "when"}, "time: the left side has no column 'when'"),
+        ({"time": ("ts", "when")}, "time: the right side has no column 'when'"),
+        ({"time": ("ts", "x")}, "time: right column 'x' is of type int; expected a timestamp"),
+        ({"time": ("ts", "ts", "ts")}, "time: got .* expected a pair"),
+        ({"time": None}, "time: got None; expected a pair"),
+        ({"how": "sideways"}, "how: got 'sideways'"),
+        ({"how": "left"}, "how: 'left' is not yet possible on Spark"),
+        ({"ordered": True}, "ordered: .*not yet possible"),
+        ({"layout": "square"}, r"layout: got 'square'; expected 'auto' or a layout such as Grid\(2, 2\)"),
+        ({"layout": (2, 2)}, "layout: got"),
+        ({"suffixes": ("_l",)}, "suffixes: got"),
+        ({"suffixes": 3}, "suffixes: got 3"),
+        ({"name": ""}, "name: got ''"),
+        ({"name": None}, "name: got None"),
+        ({"left": "rows"}, "left: expected a DataFrame or a list of DataFrames; got 'rows'"),
+        ({"right": None}, "right: expected a DataFrame or a list of DataFrames; got None"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_argument_is_named(rows: DataFrame, wrong: dict[str, Any], message: str) -> None:
+    arguments = {"left": rows, "right": rows, **GOOD, **wrong}
+    with pytest.raises(sj.StreamJoinError, match=message):
+        sj.join(**arguments)
+
+
+@pytest.mark.parametrize(("m", "n"), [(0, 1), (1, -1), (2.0, 2), (True, 1)])
+def test_a_grid_without_cells_is_refused(m: Any, n: Any) -> None:
+    with pytest.raises(sj.StreamJoinError, match=r"Grid\([mn]\): expected a whole number of cells"):
+        sj.Grid(m, n)
+
+
+def test_two_columns_of_one_name_in_an_input_are_refused(rows: DataFrame) -> None:
+    with pytest.raises(sj.StreamJoinError, match="right: two of its columns are named 'x'"):
+        sj.join(rows, rows.selectExpr("*", "x AS X"), **GOOD)
+
+
+def test_a_stream_is_not_joined_with_a_table(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
+    stream = feed(tmp_path, "ts timestamp, x int", [[]]).stream(spark)
+    with pytest.raises(sj.StreamJoinError, match=r"left is streaming and right is batch.*Spark's own join"):
+        sj.join(stream, rows, delay="1 second", **GOOD)
+    with pytest.raises(sj.StreamJoinError, match="left is batch and right is streaming"):
+        sj.join(rows, stream, delay="1 second", **GOOD)
+
+
+def test_an_output_mode_that_the_join_does_not_have_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    stream = feed(tmp_path, "ts timestamp, x int", [[]]).stream(spark)
+    with pytest.raises(AnalysisException, match=r"output mode: complete"):
+        run(sj.join(stream, stream, delay="1 second", **GOOD), output_mode="complete")
+
+
+def test_a_query_in_update_mode_yields_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [[{"ts": second * 1_000_000, "x": second % 2} for second in batch] for batch in ([1, 2, 3], [4, 3])]
+    source = feed(tmp_path, "ts timestamp, x int", batches)
+    stream, table = source.stream(spark), source.table(spark)
+    found = run(sj.join(stream, stream, delay="9 seconds", **GOOD), output_mode="update")
+    assert values(found.rows) == values(spark_join(table, table, "l.x = r.x", 2_000_000).collect())
+
+
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
+    "HDFSBackedStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    "spark.sql.streaming.multipleWatermarkPolicy": "max",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_setting_that_the_join_depends_on_is_named_with_its_value_and_reason(
+    spark: SparkSession, tmp_path: Path, setting: str
+) -> None:
+    own = spark.newSession()
+    own.conf.set(setting, SETTINGS[setting])
+    stream = feed(tmp_path, "ts timestamp, x int", [[]]).stream(own)
+    with pytest.raises(sj.StreamJoinError) as refusal:
+        sj.join(stream, stream, delay="1 second", **GOOD)
+    advice = [line for line in str(refusal.value).splitlines() if line.startswith("spark.conf.set(")]
+    assert len(advice) == 1
+    assert setting in advice[0]
+    assert f"# now {SETTINGS[setting]}: " in advice[0]
+    exec(advice[0], {"spark": own})  # what it says to write is what helps
+    assert sj.join(stream, stream, delay="1 second", **GOOD).columns[-1] == "join_time"

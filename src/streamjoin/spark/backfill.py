@@ -29,7 +29,8 @@ _ORDER = ("cell", "since", "side", "part", "seq")
 def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two finite inputs, as rows of this schema."""
     packed = job.packed()
-    sorted_left, sorted_right = (frame.sortWithinPartitions("c0") for frame in (left, right))
+    sorted_left = left.sortWithinPartitions(f"c{job.sources['l'].time}")
+    sorted_right = right.sortWithinPartitions(f"c{job.sources['r'].time}")
     blocks = sorted_left.mapInArrow(partial(emit, packed, "l"), EMITTED).union(
         sorted_right.mapInArrow(partial(emit, packed, "r"), EMITTED)
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from streamjoin.spark.collector import relabelled
-from streamjoin.spark.job import ROUTE, TIME, Job, Source, unpacked
+from streamjoin.spark.job import Job, unpacked
 
 if TYPE_CHECKING:
     from streamjoin.pane import Rows
@@ -66,10 +66,10 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
     """Rows, the hashes they are routed by, and how many rows had no time and are left out."""
     from streamjoin.pane import Rows, key_column, no_columns, numbers
 
-    nulls = batch.column(TIME).null_count
+    source = job.sources[side]
+    nulls = batch.column(source.time).null_count
     if nulls:
-        batch = batch.filter(batch.column(TIME).is_valid())
-    source: Source = job.sources[side]
+        batch = batch.filter(batch.column(source.time).is_valid())
     keys = tuple(
         key_column(batch.column(key.column), key.type, None if key.hashes is None else batch.column(key.hashes))
         for key in source.keys
@@ -77,7 +77,7 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
     schema = job.plan.left if side == "l" else job.plan.right
     columns = [relabelled(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
-    return Rows(numbers(batch.column(TIME)), keys, payload), numbers(batch.column(ROUTE)), nulls
+    return Rows(numbers(batch.column(source.time)), keys, payload), numbers(batch.column(source.route)), nulls
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from streamjoin.spark.cache import CacheSpec
     from streamjoin.worker import Plan
 
-TIME, ROUTE = 0, 1
-"""The first two columns that an emitter is given: microseconds, and a hash of the whole row."""
-
 
 @dataclass(frozen=True)
 class KeySource:
@@ -34,10 +31,15 @@ class KeySource:
 
 @dataclass(frozen=True)
 class Source:
-    """How the columns of one side arrive at its emitter."""
+    """How the columns of one side arrive at its emitter.
 
-    keys: tuple[KeySource, ...]
+    `time` is the column of microseconds, `route` that of the hashes of whole rows.
+    """
+
     payload: tuple[int, ...]
+    keys: tuple[KeySource, ...]
+    time: int
+    route: int
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ def main() -> None:
         spark.stop()
         shutil.rmtree(home, ignore_errors=True)
     about = (
-        f"The papers' benchmark on local[2], noop sink, micro-batches of {options.step:g} s of event time, full windows. "
+        f"The papers' benchmark on local[2], noop sink, batches of {options.step:g} s of event time, full windows. "
         "Rates are rows per second and stream; event seconds per second of 1 or more are sustained."
     )
     header = ["window", "contestant", "rate", "event s per s", "sustained", "CPU s per M rows"]

@@ -121,11 +121,10 @@ def _from_file(ctx: click.Context, parameter: click.Parameter, value: str | None
             given = tomllib.loads(Path(value).read_text())
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise click.BadParameter(str(error)) from error
-        given = {name.replace("-", "_"): option for name, option in given.items()}
-        known = {parameter.name for parameter in ctx.command.params}
-        if unknown := sorted(given.keys() - known):
+        names = {option.removeprefix("--"): p.name for p in ctx.command.params for option in p.opts}
+        if unknown := sorted(given.keys() - names.keys()):
             raise click.BadParameter(f"unknown options {', '.join(unknown)}")
-        ctx.default_map = {**given, **(ctx.default_map or {})}
+        ctx.default_map = {names[name]: option for name, option in given.items()}
     return value
 
 

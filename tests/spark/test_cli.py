@@ -1,0 +1,204 @@
+"""The command line as its users meet it: through a pipe, in a terminal, interrupted, with mistakes."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streamjoin.cli.app import _parts, main
+from streamjoin.cli.quiet import reason
+
+COMMAND = [sys.executable, "-m", "streamjoin"]
+ON = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"
+TRADES = [("09:30:00", "ACME", 20.1), ("09:30:04", "ACME", 21.9), ("09:30:02", "BETA", 41.0)]
+QUOTES = [("09:30:01", "ACME", 20.5), ("09:30:02", "BETA", 40.6), ("09:30:06", "ACME", 22.0)]
+
+
+def write(directory: Path, name: str, column: str, rows: list[tuple[str, str, float]]) -> None:
+    directory.mkdir(exist_ok=True)
+    lines = [json.dumps({"ts": f"2026-01-05T{t}Z", "sym": sym, column: value}) for t, sym, value in rows]
+    (directory / f"{name}.json").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    write(tmp_path / "trades", "1", "price", TRADES)
+    write(tmp_path / "quotes", "1", "ask", QUOTES)
+    return tmp_path
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], cwd=home, env=environment(), capture_output=True, text=True)
+
+
+def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        *[
+            "demo",
+            "--rate",
+            "2000",
+            "--window",
+            "20",
+            "--seconds",
+            "60",
+            "--step",
+            "10",
+            "--skew",
+            "0.5",
+            "--disorder",
+            "1",
+        ],
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert len(re.findall(r"^batch \d+: ", done.stdout, re.MULTILINE)) == 6
+    deviation = re.search(r"matches .*\(([-+][\d.]+) %\)", done.stdout)
+    assert deviation is not None
+    assert abs(float(deviation[1])) < 2
+
+
+def test_run_joins_directories_once_goes_on_where_it_was_and_explains(home: Path) -> None:
+    (home / "job.toml").write_text(
+        f'left = "trades"\nright = "quotes"\non = "{ON}"\nwithin = "5 seconds"\ntime = "ts"\ndelay = "10 seconds"\n'
+        'format = "json"\nout = "near"\nselect = ["l.sym", "r.ask"]\nonce = true\n'
+    )
+    first = run(home, "run", "--config", "job.toml")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "left  trades: price double, sym string, ts timestamp" in first.stdout
+    assert "3 matches found" in first.stdout
+
+    write(home / "trades", "2", "price", [("09:30:05", "BETA", 40.9)])
+    second = run(home, "run", "--config", "job.toml")
+    assert second.returncode == 0, second.stderr
+    assert "1 matches found" in second.stdout
+    results = [json.loads(line) for file in (home / "near").glob("*.json") for line in file.read_text().splitlines()]
+    assert sorted((row["sym"], row["ask"]) for row in results) == [
+        ("ACME", 20.5),
+        ("ACME", 22.0),
+        ("BETA", 40.6),
+        ("BETA", 40.6),
+    ]
+
+    explained = run(home, "run", "--config", "job.toml", "--layout", "1x2", "--explain")
+    assert explained.returncode == 0, explained.stderr
+    assert "layout  Grid(1, 2)" in explained.stdout
+    other = run(home, "run", "--config", "job.toml", "--within", "6 seconds")
+    assert other.returncode == 1
+    assert "This checkpoint was written by another join" in other.stderr
+    assert "Traceback" not in other.stderr
+
+
+def test_a_terminal_shows_a_live_view_and_an_interrupt_ends_cleanly(home: Path) -> None:
+    arguments = (
+        f"--left trades --right quotes --within 5s --time ts --delay 10s --format json --out {home}/near".split()
+    )
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--on", ON, *arguments, "--out=near"],
+        cwd=home,
+        env={**environment(), "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        seen = read_until(master, "cell 1")
+        assert "matches" in seen
+        process.send_signal(signal.SIGINT)
+        seen += read_until(master, "goes on from the checkpoint")
+        assert process.wait(60) == 130
+        assert "Traceback" not in seen
+    finally:
+        os.close(master)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def read_until(terminal: int, text: str, seconds: float = 180) -> str:
+    """What a terminal shows until it shows this."""
+    seen, end = "", time.monotonic() + seconds
+    while text not in seen:
+        assert time.monotonic() < end, f"{text!r} was not shown:\n{seen[-2000:]}"
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                seen += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:
+                break
+    assert text in seen, seen[-2000:]
+    return seen
+
+
+def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
+    common = [
+        "--left",
+        "trades",
+        "--right",
+        "quotes",
+        "--time",
+        "ts",
+        "--delay",
+        "10s",
+        "--format",
+        "json",
+        "--out",
+        "near",
+        "--once",
+    ]
+    wrong = run(home, "run", "--on", "l.sym = r.symbol", "--within", "5s", *common)
+    assert wrong.returncode == 1
+    assert "r.symbol" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+    assert not (home / "near").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--left", "trades"], "Missing option"),
+        (["run", "--format", "xml"], "'xml' is not one of"),
+        (["demo", "--rate", "many"], "is not a valid float"),
+        (["run", "--config", "nowhere.toml"], "No such file"),
+        (["dance"], "No such command"),
+    ],
+)
+def test_wrong_usage_is_told_before_spark_starts(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_help_shows_examples_as_they_are_written() -> None:
+    done = CliRunner().invoke(main, ["run", "--help"])
+    assert done.exit_code == 0
+    assert '  streamjoin run --left trades --right quotes --on "l.sym = r.sym AND' in done.output
+    assert "Exit codes: 0 done, 1 failed" in done.output
+
+
+def test_commas_in_backticks_do_not_part_columns() -> None:
+    assert _parts("l.id, r.`a, b` AS c") == ["l.id", "r.`a, b` AS c"]
+
+
+def test_our_own_sentence_is_found_in_sparks_trace() -> None:
+    trace = "[STREAM_FAILED] Query terminated\nstreamjoin.errors.StreamJoinError: It is so.\nAnd so.\n\tat org.apache"
+    assert reason(RuntimeError(trace)) == "It is so.\nAnd so."
+    assert (
+        reason(RuntimeError("[PATH_NOT_FOUND] Path does not exist: x\n\tat org"))
+        == "[PATH_NOT_FOUND] Path does not exist: x"
+    )

@@ -107,12 +107,16 @@ def test_every_kernel_finds_what_the_reference_finds(
         assert sorted(found) == sorted((j.left["#"], j.right["#"]) for j in wanted)
 
 
-def test_ranks_narrow_a_count_window() -> None:
-    predicate = parse("true", SCHEMA, SCHEMA)
-    rows = rows_of(predicate, "r", [dict.fromkeys(VALUES) | {"ts": 0} for _ in range(4)])
+@pytest.mark.parametrize(
+    ("condition", "kernel"), [("true", "auto"), ("l.i = r.i", "grid"), ("l.i * r.i > 0", "compiled")]
+)
+def test_ranks_narrow_a_count_window(condition: str, kernel: str) -> None:
+    predicate = parse(condition, SCHEMA, SCHEMA)
+    row = dict.fromkeys(VALUES) | {"ts": 0, "i": 1}
+    rows = rows_of(predicate, "r", [row] * 4)
     ranked = Segment("s", Rows(rows.time, rows.keys, rows.payload, np.array([7, 8, 9, 10])))
-    matcher = Matcher(predicate, within(5 * US))
-    probe = rows_of(predicate, "l", [dict.fromkeys(VALUES) | {"ts": 0} for _ in range(2)])
+    matcher = Matcher(predicate, within(5 * US), kernel=kernel)
+    probe = rows_of(predicate, "l", [row] * 2)
     ranks = np.array([8, 11]), np.array([9, 10])
     (pairs,) = matcher.pairs("l", probe, matcher.prepare("r", ranked), ranks)
     assert list(zip(pairs.probe, pairs.build, strict=True)) == [(0, 1), (0, 2)]

@@ -8,6 +8,7 @@ but never one too few.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +37,19 @@ class Intervals:
     low: Array
     high: Array
     asks: NDArray[np.bool_]
+
+    @cached_property
+    def common(self) -> tuple[int, int]:
+        """The greatest lower and the least upper end: what lies between them, if anything does, is in all intervals."""
+        return int(self.lower.max()), int(self.upper.min())
+
+    def cover(self, zone: tuple[int, int]) -> bool:
+        """Whether every interval holds the whole zone, so that nothing needs to be compared."""
+        return self.common[0] <= zone[0] and self.common[1] >= zone[1]
+
+    def meet(self, zone: tuple[int, int]) -> bool:
+        """Whether every interval holds some of the zone, as far as its ends tell."""
+        return self.common[0] <= zone[1] and self.common[1] >= zone[0]
 
     def at(self, rows: NDArray[np.int32]) -> "Intervals":
         """What some of the rows ask."""
@@ -127,7 +141,7 @@ class WholeBand(Dimension):
     band: Band
     keys: KeyPositions
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[int | None, int | None]:
         """On left - right, in the unit of the columns; wider where a time zone may move them."""
         lower, upper = self.band.whole(scale=10**self.band.left.type.scale)
@@ -160,7 +174,7 @@ class FloatBand(Dimension):
     band: Band
     keys: KeyPositions
 
-    @property
+    @cached_property
     def width(self) -> float | None:
         if self.band.lower is None or self.band.upper is None:
             return None

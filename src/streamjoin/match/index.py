@@ -1,7 +1,6 @@
 """The index of a segment: built as `choose` says, kept as named arrays, asked for candidates."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +10,14 @@ from streamjoin.kernel.grid import Asked, Axis, Grid
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk
-from streamjoin.match.choose import KERNELS, Choice, Kernel, sampled, selectivity
+from streamjoin.match.choose import KERNELS, Choice, sampled, selectivity
 from streamjoin.match.dimension import Array, Dimension, Intervals
 
 Indices = NDArray[np.int32]
 Candidates = tuple[Indices, Indices, int]
 """Probe rows, build rows, and how many pairs were looked at."""
 
+_CELLS = 2.0  # a row: more would be empty
 _CANDIDATES = 32  # a probe: wider cells must not bring more
 
 
@@ -36,28 +36,33 @@ def build(choice: Choice, dimensions: Sequence[Dimension], columns: Sequence[Arr
     return index | {"x": x_codes, "y": y_codes, "row": row}
 
 
-def kernel_of(index: Any) -> Kernel:
-    """Which kernel an index is for."""
-    return KERNELS[int(index["kernel"][0])]
+class Index:
+    """An index in hand, from the arrays that `build` gave."""
 
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = {name: unlocked(array) for name, array in arrays.items()}
+        self._held = arrays  # what the arrays are views of
+        self.kernel = KERNELS[int(arrays["kernel"][0])]
+        self.axes = [int(k) for k in arrays["axes"]]
+        self._grid = Grid.from_arrays(self._arrays) if self.kernel == "grid" else None
 
-def candidates(index: Any, asked: Sequence[Intervals], chunk: Chunk) -> Iterator[Candidates]:
-    """The pairs inside the intervals of the index's dimensions; their arrays hold until the next ones are asked for."""
-    index = {name: unlocked(array) for name, array in index.items()}
-    axes = [None if k < 0 else asked[k] for k in index["axes"]]
-    probes = len(asked[0].lower)
-    if kernel_of(index) == "grid":
-        yield from _from_grid(Grid.from_arrays(index), _asked(axes[0], probes), _asked(axes[1], probes), chunk)
-    elif kernel_of(index) == "ordered":
-        assert axes[0] is not None
-        ordered, cursor = Ordered.from_arrays(index), np.zeros(2, np.int64)
-        start, end = ordered.ranges(axes[0].lower, axes[0].upper)
-        while cursor[0] < probes:
-            count = ordered.probe(start, end, chunk, cursor)
-            yield chunk.probe[:count], chunk.build[:count], count
-    else:
-        ends = [end for axis in axes for end in _asked(axis, probes)[:2]]
-        yield from _nested((index["x"], index["y"]), index["row"], ends, np.arange(probes), chunk)
+    def candidates(self, asked: Sequence[Intervals], chunk: Chunk) -> Iterator[Candidates]:
+        """The pairs inside the intervals of the index's dimensions; `chunk` holds them until the next are asked for."""
+        axes = [None if k < 0 else asked[k] for k in self.axes]
+        probes = len(asked[0].lower)
+        if self._grid is not None:
+            yield from _from_grid(self._grid, _asked(axes[0], probes), _asked(axes[1], probes), chunk)
+        elif self.kernel == "ordered":
+            assert axes[0] is not None
+            ordered, cursor = Ordered.from_arrays(self._arrays), np.zeros(2, np.int64)
+            start, end = ordered.ranges(axes[0].lower, axes[0].upper)
+            while cursor[0] < probes:
+                count = ordered.probe(start, end, chunk, cursor)
+                yield chunk.probe[:count], chunk.build[:count], count
+        else:
+            ends = [end for axis in axes for end in _asked(axis, probes)[:2]]
+            x, y, row = (self._arrays[name] for name in ("x", "y", "row"))
+            yield from _nested((x, y), row, ends, np.arange(probes), chunk)
 
 
 def cell_widths(
@@ -79,7 +84,7 @@ def cell_widths(
         cells *= max(spread / wide[i], 1.0)
         expected *= selectivity(dimensions[k], columns[k])
     if not any(k is not None and dimensions[k].is_equality for k in axes):
-        factor = min(cells / (2.0 * size + 1), _CANDIDATES / (4 * expected + 1e-9))
+        factor = min(cells / (_CELLS * size + 1), _CANDIDATES / (4 * expected + 1e-9))
         wide = [width * max(factor, 1.0) ** (1 / max(sum(map(bool, wide)), 1)) for width in wide]
     return tuple(wide)
 

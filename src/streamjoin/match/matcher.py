@@ -10,6 +10,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow.compute as pc
@@ -31,7 +32,7 @@ from streamjoin.match.dimension import (
     Validity,
     WholeBand,
 )
-from streamjoin.match.index import Candidates, build, candidates, kernel_of
+from streamjoin.match.index import Candidates, Index, build
 from streamjoin.match.warm import warm
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
@@ -78,6 +79,7 @@ class Matcher:
             elif isinstance(conjunct, Residual) or not getattr(conjunct, "decides", True):
                 self.residual.append(conjunct)
         self.check = compile_check(checks) if checks else None
+        self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
 
     def _dimensions(self, conjunct: Conjunct) -> Iterator[Dimension]:
@@ -125,22 +127,24 @@ class Matcher:
             able = able & asked[-1].asks
         zones = [dimension.zone(build_side, segment) for dimension in dimensions]
         for intervals, zone in zip(asked, zones, strict=True):
-            if zone is not None:
+            if zone is not None and len(probe) and not intervals.meet(zone):
                 able = able & (intervals.lower <= zone[1]) & (intervals.upper >= zone[0])
         indices = np.flatnonzero(able).astype(np.int32)
         if len(indices) == 0 or len(segment.rows) == 0:
             return
         asked = [intervals.at(indices) for intervals in asked]
+        if (index := self._opened.get(segment)) is None:
+            index = self._opened[segment] = Index(segment.index)
         others = [
             (_codes(k, columns[k], segment), asked[k].lower, widths(asked[k].lower, asked[k].upper))
             for k in range(len(dimensions))
-            if k not in segment.index["axes"] and not _covered(zones[k], asked[k])
+            if k not in index.axes and not ((zone := zones[k]) and asked[k].cover(zone))
         ]
-        compiled = kernel_of(segment.index) == "compiled"
+        compiled = index.kernel == "compiled"
         found = (
             self._compiled(probe_side, probe, segment, indices, asked, chunk)
             if compiled
-            else candidates(segment.index, asked, Chunk(chunk))
+            else index.candidates(asked, Chunk(chunk))
         )
         for probes, builds, examined in found:
             count = len(probes)
@@ -228,11 +232,6 @@ def _strict_keys(conjunct: Conjunct) -> Sequence[Key]:
     if isinstance(conjunct, Band) or (isinstance(conjunct, Equi) and not conjunct.null_safe):
         return conjunct.keys
     return ()
-
-
-def _covered(zone: tuple[int, int] | None, intervals: Intervals) -> bool:
-    """Whether every interval holds the whole column, so that nothing needs to be compared."""
-    return zone is not None and bool(intervals.lower.max() <= zone[0] and intervals.upper.min() >= zone[1])
 
 
 def _codes(k: int, column: Array, segment: Segment) -> Array:

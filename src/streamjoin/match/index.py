@@ -1,6 +1,7 @@
 """The index of a segment: built as `choose` says, kept as named arrays, asked for candidates."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from streamjoin.kernel.grid import Asked, Axis, Grid
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk
-from streamjoin.match.choose import KERNELS, Choice, sampled, selectivity
+from streamjoin.match.choose import KERNELS, Choice, sampled
 from streamjoin.match.dimension import Array, Dimension, Intervals
 
 Indices = NDArray[np.int32]
@@ -19,6 +20,7 @@ Candidates = tuple[Indices, Indices, int]
 
 _CELLS = 2.0  # a row: more would be empty
 _CANDIDATES = 32  # a probe: wider cells must not bring more
+_SAMPLE = 64
 
 
 def build(choice: Choice, dimensions: Sequence[Dimension], columns: Sequence[Array], row: Indices) -> dict[str, Array]:
@@ -68,25 +70,42 @@ class Index:
 def cell_widths(
     axes: Sequence[int | None], dimensions: Sequence[Dimension], columns: Sequence[Array]
 ) -> tuple[float, ...]:
-    """About as wide as the bands, wider where that leaves most cells empty: two cells a row are enough.
+    """About as wide as the bands, wider where that leaves most cells empty; 0 for an equality.
 
-    A run of y cells is one read however many they are, so they are half as wide: fewer candidates. 0 for an equality.
+    A run of y cells is one read however many they are, so they are half as wide: fewer candidates.
     """
-    size, cells, expected = len(columns[0]), 1.0, float(len(columns[0]))
-    wide = [0.0, 0.0]
+    size, cells = len(columns[0]), 1.0
+    wide, bands = [0.0, 0.0], [0.0, 0.0]
     for i, (k, part) in enumerate(zip(axes, (1.0, 0.5), strict=True)):
         if k is None or dimensions[k].is_equality:
             continue
         band, exact, sample = dimensions[k].width, columns[k].dtype.kind != "f", sampled(columns[k])
         assert band is not None
+        bands[i] = float(band)
         spread = float(sample[-1] - sample[0]) if len(sample) else 0.0
         wide[i] = max((band + exact) * part, 1.0 if exact else spread / (size + 1), 1e-300)
         cells *= max(spread / wide[i], 1.0)
-        expected *= selectivity(dimensions[k], columns[k])
-    if not any(k is not None and dimensions[k].is_equality for k in axes):
-        factor = min(cells / (_CELLS * size + 1), _CANDIDATES / (4 * expected + 1e-9))
-        wide = [width * max(factor, 1.0) ** (1 / max(sum(map(bool, wide)), 1)) for width in wide]
+    banded = [i for i in (0, 1) if wide[i]]
+    factor = (cells / (_CELLS * size + 1)) ** (1 / max(len(banded), 1))
+    if factor > 1.0 and not any(k is not None and dimensions[k].is_equality for k in axes):
+        factor = min(factor, _widest([(columns[axes[i] or 0], bands[i], wide[i]) for i in banded], size))
+        wide = [width * max(factor, 1.0) for width in wide]
     return tuple(wide)
+
+
+def _widest(axes: Sequence[tuple[Array, float, float]], size: int) -> float:
+    """How many times as wide cells may be without more than `_CANDIDATES` in those that a probe touches.
+
+    Found in the pairs of a sample of rows: clusters lie together on all axes at once.
+    """
+    needed: Any = 0.0
+    for column, band, width in axes:
+        sample = column[:: max(1, size // _SAMPLE)][:_SAMPLE].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            needed = np.maximum(needed, (2 * np.abs(sample - sample[:, None]) - band) / width)
+    pairs = np.sort(needed, axis=None)[len(needed) :]  # without those of rows with themselves; NaN last
+    few = min(int(_CANDIDATES * len(pairs) / size), len(pairs) - 1)
+    return float(pairs[few]) if few >= 0 and not np.isnan(pairs[few]) else 1.0
 
 
 def _asked(axis: Intervals | None, probes: int) -> Asked:

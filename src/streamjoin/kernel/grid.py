@@ -96,7 +96,8 @@ class Grid:
         for block in blocks:
             x_codes, y_codes = (axis.codes(block).astype(rows.dtype, copy=False) for axis in (x, y))
             tags = x_ruler.cells(x.marks(block), np.int64) if bits else np.empty(0, np.int64)
-            _scatter(x_codes, y_codes, row[block], tags, place[block], rows.reshape(-1))
+            narrowed = tags.astype(rows.dtype, copy=False)  # neighbours differ in their low bits
+            _scatter(x_codes, y_codes, row[block], narrowed, place[block], rows.reshape(-1))
         return cls(ends[:-1], rows, x_ruler, y_ruler, bits)
 
     @classmethod

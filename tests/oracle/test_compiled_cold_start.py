@@ -105,6 +105,27 @@ def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
     assert finish(start(**cache))["compiled"] == 0
 
 
+def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMJOIN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(codecache, "_MOST", 2)
+
+    def load(number: int) -> None:
+        monkeypatch.setattr(codecache, "_LOADED", {})
+        text = f"from numba import njit\n@njit('int64()', cache=True)\ndef entry():\n    return {number}\n"
+        assert codecache.load(text, "entry")() == number
+
+    def kept() -> set[str]:
+        return {path.read_text().split()[-1] for path in tmp_path.glob("*.py")}
+
+    for number in (1, 2, 1, 3):
+        load(number)
+    assert kept() == {"1", "3"}
+    assert len(list(tmp_path.glob("*.lock"))) == 2
+    assert len(list(tmp_path.glob("__pycache__/*.nbi"))) == 2
+    load(2)
+    assert kept() == {"2", "3"}
+
+
 def test_homes_that_cannot_be_written_to_do_not_matter(tmp_path: Path) -> None:
     """A file in the place of the directory, as root may write into any that is only read-only."""
     occupied, temporary = tmp_path / "occupied", tmp_path / "tmp"

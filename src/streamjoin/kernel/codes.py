@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 Codes = NDArray[Any]
 """int32 or int64."""
 
-OUTERMOST = 2.0**51
-_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
+UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
 def encode(values: NDArray[Any]) -> Codes:
@@ -44,26 +43,22 @@ def _encoded(values: Any, bits: Any, low: int, high: int) -> Any:
     return codes
 
 
-@njit(nogil=True, cache=True)
-def cells(values: Any, width: float) -> Any:
-    """``floor(value / width)``, the same for stored values and for the ends of intervals: it never decreases.
-
-    What is out of range, and NaN, goes to the outermost cell.
-    """
-    numbers = np.empty(values.size, np.int64)
-    for j in range(values.size):
-        cell = np.floor(np.float64(values[j]) / width)
-        numbers[j] = np.int64(min(max(cell, -OUTERMOST), OUTERMOST)) if cell == cell else np.int64(OUTERMOST)
-    return numbers
+@njit(nogil=True, cache=True, inline="always")
+def inside(code: Any, lower: Any, width: Any) -> Any:
+    """Whether a code lies in the interval of this unsigned width."""
+    return type(width)(code - lower) <= width
 
 
 def unlocked(array: NDArray[Any]) -> NDArray[Any]:
     """The same memory without its read-only mark, for which Numba would compile every kernel once more.
 
-    Kernels do not write to their inputs. The caller keeps `array` as long as it uses the view.
+    Kernels do not write to their inputs. The caller keeps `array` as long as it uses the view. Values with gaps between
+    them are copied.
     """
-    if array.flags.writeable or not array.size:
-        return array.copy() if not array.size else array
+    if not array.flags.c_contiguous or not array.size:
+        return array.copy()
+    if array.flags.writeable:
+        return array
     memory: Any = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)
     view: NDArray[Any] = np.frombuffer(memory, array.dtype).reshape(array.shape)
     return view
@@ -71,23 +66,6 @@ def unlocked(array: NDArray[Any]) -> NDArray[Any]:
 
 def widths(lower: Codes, upper: Codes) -> NDArray[Any]:
     """The unsigned widths of the intervals ``lower..upper``, which must not be empty."""
-    unsigned = _UNSIGNED[lower.dtype]
+    unsigned = UNSIGNED[lower.dtype]
     width: NDArray[Any] = upper.view(unsigned) - lower.view(unsigned)
     return width
-
-
-@njit(nogil=True, cache=True)
-def widened(
-    f: Any, has_lower: bool, lower: float, has_upper: bool, upper: float, relative: float, reach: float, absolute: float
-) -> Any:
-    """The intervals ``[f + lower, f + upper]``, wider by what rounding may have moved; open ends are infinite.
-
-    Both the written condition's roundings (`relative`, `reach`, `absolute`) and those made right here are covered.
-    """
-    low, high = np.empty(f.size, np.float64), np.empty(f.size, np.float64)
-    share = relative * 1.01 + 2.0**-50
-    for i in range(f.size):
-        size = 2.0 * abs(f[i]) + reach
-        low[i] = f[i] + lower - share * (size + abs(lower)) - absolute - 2.0**-1070 if has_lower else -np.inf
-        high[i] = f[i] + upper + share * (size + abs(upper)) + absolute + 2.0**-1070 if has_upper else np.inf
-    return low, high

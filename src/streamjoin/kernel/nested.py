@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from streamjoin.kernel.codes import inside
 from streamjoin.kernel.pairs import Chunk
 
 TILE = 4096
@@ -31,19 +32,14 @@ def nested(x: Any, y: Any, x_lower: Any, x_width: Any, y_lower: Any, y_width: An
     return int(_nested(x, y, x_lower, x_width, y_lower, y_width, chunk.probe, chunk.build, cursor))
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _inside(code: Any, lower: Any, width: Any) -> Any:
-    return type(width)(code - lower) <= width
-
-
 @njit(nogil=True, cache=True)
 def _counts(x: Any, y: Any, x0: Any, u0: Any, y0: Any, v0: Any, x1: Any, u1: Any, y1: Any, v1: Any) -> Any:
     """How many rows lie in the intervals of one probe row, and in those of another."""
     first, second = np.int32(0), np.int32(0)
     for j in range(x.size):
         a, b = x[j], y[j]
-        first = np.int32(first + np.int32(_inside(a, x0, u0) & _inside(b, y0, v0)))
-        second = np.int32(second + np.int32(_inside(a, x1, u1) & _inside(b, y1, v1)))
+        first = np.int32(first + np.int32(inside(a, x0, u0) & inside(b, y0, v0)))
+        second = np.int32(second + np.int32(inside(a, x1, u1) & inside(b, y1, v1)))
     return first, second
 
 
@@ -56,7 +52,7 @@ def _extract(x: Any, y: Any, start: int, x0: Any, u0: Any, y0: Any, v0: Any, row
         xs, ys = x[start:stop], y[start:stop]
         if _counts(xs, ys, x0, u0, y0, v0, x0, u0, y0, v0)[0]:
             for j in range(xs.size):
-                if _inside(xs[j], x0, u0) and _inside(ys[j], y0, v0):
+                if inside(xs[j], x0, u0) and inside(ys[j], y0, v0):
                     if found == rows.size:
                         return found, start + j
                     rows[found] = start + j

@@ -7,6 +7,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.kernel.codes import inside
+
 Indices = NDArray[np.int32]
 
 
@@ -30,5 +32,5 @@ def refine(probe: Indices, build: Indices, count: int, codes: Any, lower: Any, w
     for k in range(count):
         p, b = probe[k], build[k]
         probe[kept], build[kept] = p, b
-        kept += int(type(width[p])(codes[b] - lower[p]) <= width[p])
+        kept += int(inside(codes[b], lower[p], width[p]))
     return kept

@@ -1,7 +1,7 @@
 """Which kernel serves a segment: the one place where that is decided, by estimated cost.
 
-The costs are nanoseconds measured on one core (``benchmarks/micro``), for one probe row; building is shared by the
-probes that a segment sees in its life, which are about as many as it has rows (both streams flow).
+The costs are nanoseconds measured on one core (``benchmarks/micro/band_shapes.py``), for one probe row; building is
+shared by the probes that a segment sees in its life, which are about as many as it has rows (both streams flow).
 """
 
 import math
@@ -19,8 +19,8 @@ Kernel = Literal["nested", "grid", "ordered", "compiled"]
 KERNELS: tuple[Kernel, ...] = ("nested", "grid", "ordered", "compiled")
 
 NESTED_PAIR, NESTED_LOOK, COMPILED_PAIR, CHECKED_PAIR = 0.1, 3.0, 0.5, 10.0
-GRID_BUILD, GRID_PROBE, GRID_CANDIDATE = 20.0, 60.0, 3.0
-ORDERED_BUILD, ORDERED_STEP, ORDERED_CANDIDATE = 150.0, 30.0, 2.0  # a step of the binary searches
+GRID_START, GRID_BUILD, GRID_PROBE, GRID_CANDIDATE = 80_000.0, 20.0, 60.0, 2.5  # a segment, a row, a probe, ...
+ORDERED_BUILD, ORDERED_STEP, ORDERED_CANDIDATE = 100.0, 30.0, 3.0  # a step of the binary searches
 _SAMPLE = 256
 
 
@@ -59,9 +59,10 @@ def choose(
     if checked and all(isinstance(dimension, TimeBand) for dimension in dimensions):
         options["compiled"] = (rows * COMPILED_PAIR, Choice("compiled", None, None))
     if gridded:
-        touched = float(np.prod([share[k] if dimensions[k].is_equality else min(1.0, 3 * share[k]) for k in gridded]))
+        touched = float(np.prod([selectivity(dimensions[k], columns[k], cells=True) for k in gridded])) * rows
         x, y = (gridded[0], gridded[1]) if len(gridded) == 2 else _alone(gridded[0], dimensions)
-        options["grid"] = (GRID_BUILD + GRID_PROBE + GRID_CANDIDATE * touched * rows + left, Choice("grid", x, y))
+        start = GRID_START / (rows + 1)
+        options["grid"] = (start + GRID_BUILD + GRID_PROBE + GRID_CANDIDATE * touched + left, Choice("grid", x, y))
     if best is not None:
         options["ordered"] = (
             ORDERED_BUILD + ORDERED_STEP * math.log2(rows + 2) + ORDERED_CANDIDATE * share[best] * rows + left,
@@ -77,14 +78,19 @@ def _alone(k: int, dimensions: Sequence[Dimension]) -> tuple[int | None, int | N
     return (k, None) if dimensions[k].is_equality else (None, k)
 
 
-def selectivity(dimension: Dimension, column: Array) -> float:
-    """The share of the other rows that an interval around a row holds, measured on a sample."""
+def selectivity(dimension: Dimension, column: Array, *, cells: bool = False) -> float:
+    """The share of the other rows that an interval around a row holds, measured on a sample.
+
+    With `cells`: that the cells hold which it touches, when they are as wide as it is.
+    """
     sample = sampled(column)
     if len(sample) < 2:
         return 1.0
     if dimension.width is None:
         return 0.5
     half = dimension.width / 2
+    if cells and not dimension.is_equality:
+        half += (dimension.width + (column.dtype.kind != "f")) / 2
     with np.errstate(over="ignore"):
         inside = np.searchsorted(sample, sample + half, "right") - np.searchsorted(sample, sample - half, "left")
     return float((inside.mean() - 1) / (len(sample) - 1))

@@ -8,31 +8,54 @@ but never one too few.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import Codes, encode, widened
+from streamjoin.kernel.codes import Codes, encode, unlocked
+from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN, outward, whole, widened
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate.conjunct import Band, Equi
 from streamjoin.predicate.expr import Side
 from streamjoin.window import Between, Tumbling
 
 Array = NDArray[Any]
-INT64_MIN, INT64_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """What each probe row asks of a dimension: ends included, as codes and as values; `asks` is False for none."""
+    """What each probe row asks of a dimension, ends included: codes, and what the cells of a grid are cut from.
+
+    `asks` is False for a row that asks for nothing.
+    """
 
     lower: Codes
     upper: Codes
     low: Array
     high: Array
     asks: NDArray[np.bool_]
+
+    @cached_property
+    def common(self) -> tuple[int, int]:
+        """The greatest lower and the least upper end: what lies between them, if anything does, is in all intervals."""
+        return int(self.lower.max()), int(self.upper.min())
+
+    def cover(self, zone: tuple[int, int]) -> bool:
+        """Whether every interval holds the whole zone, so that nothing needs to be compared."""
+        return self.common[0] <= zone[0] and self.common[1] >= zone[1]
+
+    def meet(self, zone: tuple[int, int]) -> bool:
+        """Whether every interval holds some of the zone, as far as its ends tell."""
+        return self.common[0] <= zone[1] and self.common[1] >= zone[0]
+
+    def at(self, rows: NDArray[np.int32]) -> "Intervals":
+        """What some of the rows ask."""
+        if len(rows) == len(self.lower):
+            return self
+        return Intervals(*(part[rows] for part in (self.lower, self.upper, self.low, self.high, self.asks)))
 
 
 class Dimension(ABC):
@@ -91,9 +114,8 @@ class Equality(Dimension):
         return np.where(key.valid, key.values, key.values.dtype.type(0))  # NULLs meet in one code
 
     def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
-        values = self.values(side, rows)
-        codes = encode(values).astype(encode(like[:0]).dtype, copy=False)
-        return Intervals(codes, codes, values, values, np.ones(len(values), np.bool_))
+        codes = encode(self.values(side, rows)).astype(encode(like[:0]).dtype, copy=False)
+        return Intervals(codes, codes, codes, codes, np.ones(len(codes), np.bool_))
 
 
 @dataclass(frozen=True)
@@ -119,7 +141,7 @@ class WholeBand(Dimension):
     band: Band
     keys: KeyPositions
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[int | None, int | None]:
         """On left - right, in the unit of the columns; wider where a time zone may move them."""
         lower, upper = self.band.whole(scale=10**self.band.left.type.scale)
@@ -138,7 +160,7 @@ class WholeBand(Dimension):
         lower, upper = self.bounds
         if side == "l":  # of right = left - difference
             lower, upper = (None if b is None else -b for b in (upper, lower))
-        return whole_intervals(self.keys.column(side, rows).astype(np.int64), lower, upper, like)
+        return whole_intervals(self.keys.column(side, rows), lower, upper, like)
 
     def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
         low, high = (zone.keys[self.keys.of(side)] for zone in (segment.low, segment.high))
@@ -152,7 +174,7 @@ class FloatBand(Dimension):
     band: Band
     keys: KeyPositions
 
-    @property
+    @cached_property
     def width(self) -> float | None:
         if self.band.lower is None or self.band.upper is None:
             return None
@@ -162,24 +184,21 @@ class FloatBand(Dimension):
         return self.keys.column(side, rows)
 
     def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
-        f = self.keys.column(side, rows).astype(np.float64)
+        f = self.keys.column(side, rows)
         lower, upper = (None if b is None else float(b.value) for b in (self.band.lower, self.band.upper))
         if side == "l":
             lower, upper = (None if b is None else -b for b in (upper, lower))
         margin = self.band.margin
-        low, high = widened(
-            *(f, lower is not None, lower or 0.0, upper is not None, upper or 0.0),
+        low, high, finite = widened(
+            *(machine(f), lower is not None, lower or 0.0, upper is not None, upper or 0.0),
             *(float(margin.relative), float(margin.reach), float(margin.absolute)),
         )
         asks = np.ones(len(f), np.bool_)
-        if self.band.specials or not np.isfinite(f).all():
-            low, high, asks = self._special(side, f, low, high)
+        if self.band.specials or not finite:
+            low, high, asks = self._special(side, f.astype(np.float64), low, high)
         if like.dtype.kind != "f":
             return _whole_ends(low, high, asks, like)
-        low, high = _outward(low, high, like.dtype)
-        lower_codes, upper_codes = encode(low), encode(high)
-        upper_codes[high == np.inf] = np.iinfo(upper_codes.dtype).max  # NaN too
-        return Intervals(lower_codes, upper_codes, low, high, asks)
+        return Intervals(*outward(low, high, like.dtype), low, high, asks)
 
     def _special(self, side: Side, f: Array, low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Room for NaN and the infinities: the ends of the interval move out to those that may match."""
@@ -254,36 +273,13 @@ class RankBand(Dimension):
 
 def whole_intervals(f: Array, lower: int | None, upper: int | None, like: Array) -> Intervals:
     """``[f + lower, f + upper]`` within the range of the build column; no sum can overflow."""
-    dtype = encode(like[:0]).dtype
-    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    low, high = _shifted(f, lower, INT64_MIN), _shifted(f, upper, INT64_MAX)
-    asks = (low <= high) & (low <= most) & (high >= least)
-    if lower is not None and lower > 0:
-        asks &= f <= INT64_MAX - min(lower, INT64_MAX)
-    if upper is not None and upper < 0:
-        asks &= f >= INT64_MIN - max(upper, INT64_MIN)
-    low, high = np.clip(low, least, most), np.clip(high, least, most)
-    return Intervals(low.astype(dtype), high.astype(dtype), low, high, asks)
+    low, high, asks = whole(machine(f), lower, upper, encode(like[:0]).dtype)
+    return Intervals(low, high, low, high, asks)
 
 
-def _shifted(f: Array, by: int | None, without: int) -> Array:
-    if by is None:
-        return np.full(len(f), without, np.int64)
-    by = min(max(by, INT64_MIN), INT64_MAX)
-    shifted: Array = np.clip(f, INT64_MIN - min(by, 0), INT64_MAX - max(by, 0)) + np.int64(by)
-    return shifted
-
-
-def _outward(low: Array, high: Array, dtype: Any) -> tuple[Array, Array]:
-    """The ends in the type of the build column, never further in."""
-    if dtype == low.dtype:
-        return low, high
-    with np.errstate(over="ignore"):
-        down, up = low.astype(dtype), high.astype(dtype)
-    return (
-        np.where(down > low, np.nextafter(down, dtype.type(-np.inf)), down),
-        np.where(up < high, np.nextafter(up, dtype.type(np.inf)), up),
-    )
+def machine(f: Array) -> Array:
+    """The same numbers in one of the types that kernels are compiled for."""
+    return unlocked(f) if f.dtype.kind == "f" else unlocked(encode(f))
 
 
 def _whole_ends(low: Array, high: Array, asks: NDArray[np.bool_], like: Array) -> Intervals:

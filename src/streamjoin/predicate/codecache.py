@@ -1,16 +1,13 @@
 """Compiled modules kept on disk: compiled once per user and host, loaded by every later process.
 
 A module's name is a hash of its text and of all that its machine code depends on, so an entry never changes and a
-process that finds one only loads it. The first process to need it compiles under a lock on a file; the others wait,
-then load. What Numba wrote is listed with checksums, last of all: an entry without its list, or one that does not
-agree with it, counts as absent and is compiled anew.
+process that finds one only loads it. What Numba wrote is listed with checksums, last of all: an entry without its
+list, or one that does not agree with it, counts as absent and is compiled anew. The list's time is that of the last
+use: beyond `_MOST` entries, the one that was not used for longest goes.
 """
 
 import atexit
 import contextlib
-import fcntl
-import functools
-import hashlib
 import os
 import shutil
 import sys
@@ -22,13 +19,13 @@ from pathlib import Path
 from types import ModuleType
 
 import numba
-import numpy as np
+
+from streamjoin.kernel.once import discard, fingerprint, once
 
 _LOADED: dict[tuple[str, bool], Callable[..., int]] = {}
 _LOADING = threading.Lock()
 _NO_FILE = "<streamjoin>"
-_VERSION = "1"
-"""To be raised when entries are written in another way."""
+_MOST = 500  # entries, of some 60 kB each
 
 
 def load(text: str, entry: str) -> Callable[..., int]:
@@ -51,14 +48,8 @@ def _found(text: str, entry: str) -> Callable[..., int]:
 
 
 def _from(directory: Path, text: str, entry: str) -> Callable[..., int]:
-    name = f"{entry}_{_fingerprint(text)}"
-    path = directory / f"{name}.py"
-    with (directory / f"{name}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        if (function := _kept(path, text, entry)) is None:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # gives the shared lock up first, so another may have been here
-            function = _kept(path, text, entry) or _compiled(path, text, entry)
-    return function
+    path = directory / f"{entry}_{fingerprint(text)}.py"
+    return once(_lock_of(path), lambda: _kept(path, text, entry), lambda: _compiled(path, text, entry))
 
 
 def _kept(path: Path, text: str, entry: str) -> Callable[..., int] | None:
@@ -66,18 +57,34 @@ def _kept(path: Path, text: str, entry: str) -> Callable[..., int] | None:
     if not _is_whole(path):
         return None
     try:
+        with contextlib.suppress(OSError):  # another user's, to be read only
+            os.utime(_list_of(path))
         return _executed(text, entry, str(path))
     except Exception:  # noqa: BLE001 - a pickle may raise anything, and there is a way out of all of it
         return None
 
 
 def _compiled(path: Path, text: str, entry: str) -> Callable[..., int]:
-    for file in (_list_of(path), *_machine_code(path)):
-        file.unlink(missing_ok=True)
+    _remove(path)
     _write(path, text)
     function = _executed(text, entry, str(path))
     _write(_list_of(path), _listed(path))
+    _prune(path.parent)
     return function
+
+
+def _remove(path: Path) -> None:
+    for file in (_list_of(path), path, *_machine_code(path)):
+        file.unlink(missing_ok=True)
+
+
+def _prune(directory: Path) -> None:
+    """Let go of what was not used for longest."""
+    with contextlib.suppress(OSError):  # another process does the same: there is less to do
+        used = sorted(directory.glob("*.sums"), key=lambda file: file.stat().st_mtime_ns)
+        for file in used[: max(len(used) - _MOST, 0)]:
+            path = file.with_suffix(".py")
+            discard(_lock_of(path), lambda path=path: _remove(path))  # type: ignore[misc]
 
 
 def _executed(text: str, entry: str, file: str) -> Callable[..., int]:
@@ -104,19 +111,6 @@ def _beside_the_source() -> Iterator[None]:
             setattr(numba.config, name, value)
 
 
-def _fingerprint(text: str) -> str:
-    parts = (_VERSION, text, sys.version, numba.__version__, np.__version__, *_processor())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
-@functools.cache
-def _processor() -> tuple[str, ...]:
-    """What Numba compiles for: triple, name and features of the processor."""
-    from numba.core.registry import cpu_target
-
-    return tuple(map(str, cpu_target.target_context.codegen().magic_tuple()))
-
-
 def _machine_code(path: Path) -> list[Path]:
     """The files that Numba wrote for a module."""
     return sorted((path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"))
@@ -124,6 +118,10 @@ def _machine_code(path: Path) -> list[Path]:
 
 def _list_of(path: Path) -> Path:
     return path.with_suffix(".sums")
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_suffix(".lock")
 
 
 def _listed(path: Path) -> str:

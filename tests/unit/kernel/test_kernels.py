@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin.kernel.codes import encode, widths
-from streamjoin.kernel.grid import Grid
+from streamjoin.kernel.grid import Axis, Grid
 from streamjoin.kernel.nested import STRIP, TILE, nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
@@ -75,50 +75,56 @@ def test_nested_loop_across_tiles(size: int, room: int) -> None:
     assert found == literally(columns, ends)
 
 
-@given(boxes(), ROOM, st.tuples(st.sampled_from([0, 1, 3, 2**20]), st.sampled_from([0, 1, 5])))
-def test_grid(case: tuple[Any, Any], room: int, cell: tuple[int, int]) -> None:
-    """Dense and hashed (extreme values spread too far for a table), with cells of several widths; 0: all in one."""
-    columns, ends = case
-    for (low, high), width in zip(ends, cell, strict=True):
-        # A probe that touches many cells is not for the grid: the matcher gives it to the nested loop.
-        assume(all(not width or int(h) // width - int(l) // width <= 5000 for l, h in zip(low, high, strict=True)))
-
-    def cells(values: Any, width: int) -> Any:
-        return values.astype(np.int64) // width if width else np.zeros(len(values), np.int64)
-
-    row = np.arange(len(columns[0]), dtype=np.int32)
-    built = Grid.build(*columns, cells(columns[0], cell[0]), cells(columns[1], cell[1]), row)
-    grid = Grid.from_arrays(built.arrays())
-    x_cells, y_cells = (tuple(cells(end, width) for end in ends[k]) for k, width in enumerate(cell))
-    hot = [(low, widths(low, high)) for low, high in ends]
+def by_grid(grid: Grid, ends: Any, room: int) -> Found:
+    """All pairs that a grid finds, and those of the probes that it leaves to the nested loop."""
+    x, y = ((low, high, low, high) for low, high in ends)
+    visits, wide = grid.visits(x, y)
     probes = len(ends[0][0])
-    order = grid.order(x_cells[0], y_cells[0])
-    assert sorted(order.tolist()) == list(range(probes))
-    chunk, cursor = Chunk(room), np.array([0, 0, 0, -1], np.int64)
-    found = drained(
-        chunk,
-        lambda: grid.probe(order, x_cells, y_cells, hot[0], hot[1], chunk, cursor)[0],
-        lambda: cursor[0] < probes,
-    )
-    assert found == literally(columns, ends)
+    assert sorted([*visits[:, 0].tolist(), *wide.tolist()]) == list(range(probes))
+    chunk, cursor = Chunk(room), np.zeros(4, np.int64)
+    found = drained(chunk, lambda: grid.probe(visits, chunk, cursor)[0], lambda: cursor[0] < len(visits))
+    columns = list(grid.rows.T[:2])
+    left = literally(columns, [[end[wide] for end in pair] for pair in ends])
+    return sorted(found + [(int(wide[i]), int(grid.rows[j, 2])) for i, j in left])
 
 
-def test_grid_orders_many_probes_by_cell() -> None:
+@given(boxes(), ROOM, st.tuples(st.sampled_from([1.0, 3.0, 2.0**20]), st.sampled_from([1.0, 5.0])))
+def test_grid(case: tuple[Any, Any], room: int, width: tuple[float, float]) -> None:
+    """Dense and hashed (extreme values spread too far for a table), with cells of several widths."""
+    columns, ends = case
+    axes = (Axis(column, cell) for column, cell in zip(columns, width, strict=True))
+    built = Grid.build(*axes, np.arange(len(columns[0]), dtype=np.int32))
+    assert by_grid(Grid.from_arrays(built.arrays()), ends, room) == literally(columns, ends)
+
+
+@given(boxes(), ROOM, st.booleans())
+def test_grid_of_an_equality(case: tuple[Any, Any], room: int, alone: bool) -> None:
+    columns, ((codes, _), y_ends) = case
+    y = Axis() if alone else Axis(columns[1], 5.0)
+    if alone:
+        columns = [columns[0], np.zeros(len(columns[0]), np.int32)]
+        y_ends = [np.zeros(len(codes), np.int32)] * 2
+    grid = Grid.build(Axis(columns[0]), y, np.arange(len(columns[0]), dtype=np.int32))
+    assert by_grid(grid, [[codes, codes], y_ends], room) == literally(columns, [[codes, codes], y_ends])
+
+
+@pytest.mark.parametrize("spread", [1, 2**40])
+def test_grid_visits_many_probes_by_cell(spread: int) -> None:
     rng = np.random.default_rng(1)
-    columns = [rng.integers(0, 1000, 20_000).astype(np.int32) for _ in range(2)]
-    ends = [[low, low + 9] for low in (rng.integers(-20, 1000, 300).astype(np.int32) for _ in range(2))]
-    cells = [column.astype(np.int64) // 10 for column in columns]
-    grid = Grid.build(*columns, *cells, np.arange(20_000, dtype=np.int32))
-    x_cells, y_cells = (tuple(end.astype(np.int64) // 10 for end in ends[k]) for k in range(2))
-    order = grid.order(x_cells[0], y_cells[0])
-    assert order.tolist() != list(range(300))
-    assert sorted(order.tolist()) == list(range(300))
-    chunk, cursor = Chunk(64), np.array([0, 0, 0, -1], np.int64)
-    hot = [(low, widths(low, high)) for low, high in ends]
-    found = drained(
-        chunk, lambda: grid.probe(order, x_cells, y_cells, hot[0], hot[1], chunk, cursor)[0], lambda: cursor[0] < 300
-    )
-    assert found == literally(columns, ends)
+    columns = [rng.integers(0, 100, 20_000) * spread for _ in range(2)]
+    ends = [[low, low + 9] for low in (rng.integers(-20, 100, 70) * spread for _ in range(2))]
+    grid = Grid.build(*(Axis(column, 10.0) for column in columns), np.arange(20_000, dtype=np.int32))
+    assert bool(grid.bits) == (spread > 1)
+    visits, _ = grid.visits(*((low, high, low, high) for low, high in ends))
+    assert visits[:, 0].tolist() != list(range(70))
+    assert by_grid(grid, ends, 64) == literally(columns, ends)
+
+
+def test_a_few_values_far_out_do_not_stretch_the_table() -> None:
+    values = np.array([1.0, 2.0, 3.0, np.nan, np.inf, -np.inf])
+    grid = Grid.build(Axis(values, 1.0), Axis(), np.arange(6, dtype=np.int32))
+    assert grid.bits == 0
+    assert grid.x.last == 2
 
 
 @given(boxes(), ROOM)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from streamjoin import between, tumbling, within
 from streamjoin.match import Matcher
 from streamjoin.match.choose import KERNELS, choose
+from streamjoin.match.index import cell_widths
 from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.arithmetic import EvaluationError
@@ -107,12 +108,16 @@ def test_every_kernel_finds_what_the_reference_finds(
         assert sorted(found) == sorted((j.left["#"], j.right["#"]) for j in wanted)
 
 
-def test_ranks_narrow_a_count_window() -> None:
-    predicate = parse("true", SCHEMA, SCHEMA)
-    rows = rows_of(predicate, "r", [dict.fromkeys(VALUES) | {"ts": 0} for _ in range(4)])
+@pytest.mark.parametrize(
+    ("condition", "kernel"), [("true", "auto"), ("l.i = r.i", "grid"), ("l.i * r.i > 0", "compiled")]
+)
+def test_ranks_narrow_a_count_window(condition: str, kernel: str) -> None:
+    predicate = parse(condition, SCHEMA, SCHEMA)
+    row = dict.fromkeys(VALUES) | {"ts": 0, "i": 1}
+    rows = rows_of(predicate, "r", [row] * 4)
     ranked = Segment("s", Rows(rows.time, rows.keys, rows.payload, np.array([7, 8, 9, 10])))
-    matcher = Matcher(predicate, within(5 * US))
-    probe = rows_of(predicate, "l", [dict.fromkeys(VALUES) | {"ts": 0} for _ in range(2)])
+    matcher = Matcher(predicate, within(5 * US), kernel=kernel)
+    probe = rows_of(predicate, "l", [row] * 2)
     ranks = np.array([8, 11]), np.array([9, 10])
     (pairs,) = matcher.pairs("l", probe, matcher.prepare("r", ranked), ranks)
     assert list(zip(pairs.probe, pairs.build, strict=True)) == [(0, 1), (0, 2)]
@@ -138,6 +143,27 @@ def test_the_kernel_is_chosen_by_cost(condition: str, kernel: str) -> None:
 def test_few_rows_are_not_worth_an_index() -> None:
     matcher = Matcher(parse("abs(l.i - r.i) <= 10", SCHEMA, SCHEMA), within("1 minute"))
     assert choose(matcher.dimensions, [np.arange(20) for _ in matcher.dimensions]).kernel == "nested"
+
+
+@pytest.mark.parametrize("band", [0, 1])
+def test_few_distinct_values_are_for_the_grid(band: int) -> None:
+    """Its cells hold what the band asks for; a range of sorted rows holds three times as much."""
+    rng = np.random.default_rng(1)
+    on = f"abs(l.i - r.i) <= {band} AND abs(l.b - r.b) <= {band}"
+    matcher = Matcher(parse(on, SCHEMA, SCHEMA), within("1 minute"))
+    columns = [rng.integers(0, 3 + 9 * band, 10_000), rng.integers(0, 3 + 9 * band, 10_000), np.zeros(10_000)]
+    assert choose(matcher.dimensions, columns).kernel == "grid"
+
+
+def test_cells_stay_narrow_within_clusters() -> None:
+    """Clusters lie together on both axes, which the axes by themselves do not show."""
+    rng = np.random.default_rng(1)
+    matcher = Matcher(parse("abs(l.i - r.i) <= 10 AND abs(l.b - r.b) <= 10", SCHEMA, SCHEMA), within("1 minute"))
+    centre = rng.integers(0, 10**6, (2, 100))[:, rng.integers(0, 100, 100_000)]
+    clustered = [*(centre + rng.normal(0, 100, (2, 100_000))).astype(np.int64)]
+    spread = [*rng.integers(0, 10**6, (2, 100_000))]
+    narrow, wide = (cell_widths((0, 1), matcher.dimensions[:2], columns) for columns in (clustered, spread))
+    assert narrow[0] < 100 < wide[0]
 
 
 def test_a_difference_of_zoned_times_is_left_to_spark_with_room_for_the_zone() -> None:

@@ -1,0 +1,87 @@
+"""Rulers: how the values along one axis of a grid are divided into cells.
+
+All that a grid needs to lose no match is that the cell of a value never decreases with the value, and that it is found
+in the same way for stored values and for the ends of intervals. So a product with ``1 / width`` does instead of a
+division, and what lies outside goes to the outermost cells: infinities and NaN do not stretch a grid.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from streamjoin.kernel.codes import unlocked
+
+Values = NDArray[Any]
+Cells = NDArray[Any]
+"""int32 or int64."""
+
+OUTERMOST = 1 << 51
+EXACT = -1
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Cells 0 to `last`, `per` of them to a unit from `origin` on; with `last` EXACT, whole numbers are their cells.
+
+    >>> Ruler.over(np.array([3.0, np.nan, 9.0]), 2.0).cells(np.array([-np.inf, 4.9, 5.0, 9.0, np.inf, np.nan])).tolist()
+    [0, 0, 1, 3, 3, 3]
+    """
+
+    origin: int | float
+    per: float
+    last: int
+
+    @classmethod
+    def over(cls, values: Values, width: float) -> "Ruler":
+        """From the least to the greatest finite value, in cells of this width."""
+        least, most = _ends(values)
+        least = float(least) if values.dtype.kind == "f" else least
+        whole = cls(least, 1.0 / width, OUTERMOST)
+        return cls(least, 1.0 / width, int(whole.cells(np.array([most], values.dtype), np.int64)[0]))
+
+    @classmethod
+    def from_arrays(cls, origin: Values, scale: Values) -> "Ruler":
+        """The ruler from the arrays that `arrays` gave."""
+        return cls(origin[0].item(), float(scale[0]), int(scale[1]))
+
+    def arrays(self) -> dict[str, Values]:
+        """The ruler as named arrays."""
+        return {"origin": np.array([self.origin]), "scale": np.array([self.per, self.last], np.float64)}
+
+    def cells(self, values: Values, dtype: Any = np.int32) -> Cells:
+        """The cells of these values."""
+        if self.last == EXACT:
+            return values.astype(dtype, copy=False)
+        cells: Cells = np.empty(len(values), dtype)
+        cut: Any = _cells if values.dtype.kind == "f" else _whole_cells
+        cut(unlocked(values), self.origin, self.per, float(self.last), cells)
+        return cells
+
+
+def _ends(values: Values) -> tuple[Any, Any]:
+    if len(values) == 0:
+        return 0, 0
+    least, most = values.min().item(), values.max().item()
+    if not np.isfinite(most - least if values.dtype.kind == "f" else 0):
+        finite = values[np.isfinite(values)]
+        least, most = (finite.min().item(), finite.max().item()) if len(finite) else (0.0, 0.0)
+    return least, most
+
+
+@njit(nogil=True, cache=True)
+def _cells(values: Any, origin: float, per: float, last: float, cells: Any) -> None:
+    for j in range(values.size):
+        steps = (np.float64(values[j]) - origin) * per
+        steps = steps if steps < last else np.float64(last)  # NaN too
+        cells[j] = np.int64(max(steps, 0.0))
+
+
+@njit(nogil=True, cache=True)
+def _whole_cells(values: Any, origin: int, per: float, last: float, cells: Any) -> None:
+    for j in range(values.size):
+        value: Any = max(np.int64(values[j]), np.int64(origin))
+        distance = np.uint64(value) - np.uint64(np.int64(origin))  # may be beyond an int64
+        cells[j] = np.int64(min(np.float64(distance) * per, last))

@@ -156,7 +156,8 @@ def rich(on: str, window: Window, count: int) -> History:
     def worth(history: History) -> int:
         result = expected(on, window, history)
         distances = {j.right["ts"] - j.left["ts"] for j in result.rows}
-        return len(multiset(result.rows)) + 4 * len(distances) + 2 * min(result.late_left + result.late_right, 20)
+        late = 10 * min(result.late_left, 5) + 10 * min(result.late_right, 5)
+        return len(multiset(result.rows)) + 4 * len(distances) + late
 
     return max(drawn(histories(), count), key=worth)
 

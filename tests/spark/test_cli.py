@@ -96,6 +96,7 @@ def test_run_joins_directories_once_goes_on_where_it_was_and_explains(home: Path
     explained = run(home, "run", "--config", "job.toml", "--layout", "1x2", "--explain")
     assert explained.returncode == 0, explained.stderr
     assert "layout  Grid(1, 2)" in explained.stdout
+    write(home / "trades", "3", "price", [("09:30:06", "BETA", 40.9)])
     other = run(home, "run", "--config", "job.toml", "--within", "6 seconds")
     assert other.returncode == 1
     assert "This checkpoint was written by another join" in other.stderr

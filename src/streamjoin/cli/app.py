@@ -114,6 +114,11 @@ def demo(window: float, partitions: int | None, master: str | None, verbose: boo
     _on_spark(job.run, verbose=verbose, app_name="streamjoin demo", master=master, partitions=partitions)
 
 
+def _as_option(name: str, given: Any) -> Any:
+    """A value of the file as the command line would have it; columns may be a list there."""
+    return ", ".join(given) if isinstance(given, list) and name != "between" else given
+
+
 def _from_file(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
     """Let a TOML file give the options; those of the command line go before."""
     if value:
@@ -124,7 +129,7 @@ def _from_file(ctx: click.Context, parameter: click.Parameter, value: str | None
         names = {option.removeprefix("--"): p.name for p in ctx.command.params for option in p.opts}
         if unknown := sorted(given.keys() - names.keys()):
             raise click.BadParameter(f"unknown options {', '.join(unknown)}")
-        ctx.default_map = {names[name]: option for name, option in given.items()}
+        ctx.default_map = {names[name]: _as_option(name, option) for name, option in given.items()}
     return value
 
 
@@ -213,10 +218,8 @@ def run(
     _on_spark(work, verbose=verbose, app_name="streamjoin run", master=master, partitions=partitions)
 
 
-def _parts(text: str | list[str]) -> list[str]:
-    """A list from a file, or text with commas outside of backticks."""
-    if isinstance(text, list):
-        return text
+def _parts(text: str) -> list[str]:
+    """Text parted at commas outside of backticks."""
     parts, quoted = [""], False
     for letter in text:
         quoted ^= letter == "`"

@@ -1,0 +1,133 @@
+"""A streaming band join over files, as a program that can be killed: ``python -m tests.spark.filejoin {...}``.
+
+Each micro-batch takes up one file of either side; the program ends when all files are processed. Where it is started
+again with the same checkpoint, it goes on.
+"""
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+import streamjoin as sj
+
+BAND = 5
+WINDOW_SECONDS = 15
+FILE_SECONDS = 10
+JITTER_SECONDS = 3
+"""How far a row may be behind an earlier one."""
+
+Pairs = Counter[tuple[int, int, int]]
+"""Results as (left id, right id, join time in microseconds), each with its multiplicity."""
+
+_SCHEMA = "id BIGINT, ts TIMESTAMP, x INT"
+
+
+@dataclass(frozen=True)
+class FileJoin:
+    """What the program is told. `home` holds its inputs, checkpoint, results and cache."""
+
+    home: str
+    delay: str = "10 seconds"
+    master: str = "local[2,4]"
+    on: str = f"abs(l.x - r.x) <= {BAND}"
+    conf: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cache(self) -> Path:
+        return Path(self.home, "cache")
+
+    @property
+    def checkpoint(self) -> Path:
+        return Path(self.home, "checkpoint")
+
+    @property
+    def sink(self) -> Path:
+        return Path(self.home, "sink")
+
+    @property
+    def batches_done(self) -> int:
+        """How many micro-batches were committed."""
+        return sum(path.name.isdigit() for path in (self.checkpoint / "commits").glob("*"))
+
+    def arguments(self) -> list[str]:
+        """How to run this with `python`."""
+        return ["-m", "tests.spark.filejoin", json.dumps(asdict(self))]
+
+    def start(self, spark: SparkSession) -> StreamingQuery:
+        """The query, on a session that is already there."""
+        writer = self.joined(spark).writeStream.format("parquet").option("checkpointLocation", str(self.checkpoint))
+        return writer.trigger(availableNow=True).start(str(self.sink))
+
+    def joined(self, spark: SparkSession) -> DataFrame:
+        left, right = (
+            spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(Path(self.home, side)))
+            for side in ("left", "right")
+        )
+        window = sj.within(f"{WINDOW_SECONDS} seconds")
+        return sj.join(
+            left, right, on=self.on, window=window, time="ts", delay=self.delay, select=["l.id AS l", "r.id AS r"]
+        )
+
+    def results(self, spark: SparkSession) -> Pairs:
+        """What the sink holds; a reader of Spark's sees committed files only."""
+        found = spark.read.parquet(str(self.sink)).selectExpr("l", "r", "unix_micros(join_time) AS t").toArrow()
+        return Counter(zip(*(found[name].to_pylist() for name in ("l", "r", "t")), strict=True))
+
+
+def write_inputs(home: Path, *, files: int = 10, rows: int = 300, first: int = 0, seed: int = 1) -> None:
+    """Write as many files a side, numbered from `first` on, of rows that are out of order by `JITTER_SECONDS`."""
+    for side in ("left", "right"):
+        random = np.random.default_rng([seed, first, side == "left"])
+        directory = home / side
+        directory.mkdir(parents=True, exist_ok=True)
+        for number in range(first, first + files):
+            seconds = np.sort(random.uniform(number, number + 1, rows)) * FILE_SECONDS
+            seconds -= random.uniform(0, JITTER_SECONDS, rows)
+            table = pa.table(
+                {
+                    "id": np.arange(number * rows, (number + 1) * rows),
+                    "ts": pa.array((seconds * 1e6).astype(np.int64) + 10**15, pa.timestamp("us", "UTC")),
+                    "x": random.integers(0, 1000, rows).astype(np.int32),
+                }
+            )
+            path = directory / f"{number:04}.parquet"
+            scratch = directory / f".{path.name}"
+            pq.write_table(table, scratch)
+            os.utime(scratch, (10**9 + number, 10**9 + number))  # Spark takes the oldest file first
+            scratch.rename(path)
+
+
+def expected(home: Path) -> Pairs:
+    """What DuckDB finds in all rows at once: none of them is late under a delay of at least `JITTER_SECONDS`."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        rows = db.execute(
+            f"""SELECT l.id, r.id, epoch_us(greatest(l.ts, r.ts))
+            FROM '{home}/left/*.parquet' l JOIN '{home}/right/*.parquet' r
+            ON abs(l.x - r.x) <= {BAND} AND abs(epoch_us(l.ts) - epoch_us(r.ts)) <= {WINDOW_SECONDS} * 1000000"""
+        ).fetchall()
+    return Counter(rows)
+
+
+def main(told: FileJoin) -> None:
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    conf = {"spark.sql.session.timeZone": "UTC", "spark.streamjoin.cache.directory": str(told.cache)} | told.conf
+    spark = sj.session("filejoin", master=told.master, partitions=2, conf=conf)
+    told.start(spark).awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(FileJoin(**json.loads(sys.argv[1])))

@@ -107,11 +107,15 @@ def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypa
         for start in range(0, history, 1000):
             number = np.arange(start, start + 1000)
             for side in ("l", "r"):
-                rows = pa.RecordBatch.from_arrays(
-                    [pa.array(number * 1000), pa.array(number * 31), pa.array((number % 50).astype("i4")), number],
-                    names=["c0", "c1", "c2", "c3"],
-                )
-                for batch in emitted(job, side, iter([rows]), part=1):
+                source = job.sources[side]
+                columns = {
+                    source.time: number * 1000,
+                    source.route: number * 31,
+                    source.keys[0].column: (number % 50).astype("i4"),
+                    source.payload[0]: number,
+                }
+                rows = pa.table({f"c{at}": columns[at] for at in sorted(columns)}).to_batches()
+                for batch in emitted(job, side, iter(rows), part=1):
                     yield from backfill._records(batch)
 
     monkeypatch.setattr(streamjoin.worker, "Worker", Watched)

@@ -125,9 +125,7 @@ def test_the_policy_under_which_the_fastest_stream_decides_is_refused(spark: Spa
         spark.conf.set(policy, "min")
 
 
-def test_a_late_row_that_the_condition_excludes_never_enters_the_join_and_is_not_counted(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_late_row_that_the_condition_excludes_is_not_counted(spark: SparkSession, tmp_path: Path) -> None:
     left, right = seconds(tmp_path, [10], [20], [1, 2, 9]), seconds(tmp_path, [10], [20], [20])
     found = run(joined(left.stream(spark), right.stream(spark), on="l.x > 5 AND l.x <= r.x", delay="0 seconds"))
     assert sorted((row.x_l, row.x_r) for row in found.rows) == [(10, 10), (20, 20), (20, 20)]

@@ -45,24 +45,8 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(tmp_path: Path) -> None:
-    done = run(
-        tmp_path,
-        *[
-            "demo",
-            "--rate",
-            "2000",
-            "--window",
-            "20",
-            "--seconds",
-            "60",
-            "--step",
-            "10",
-            "--skew",
-            "0.5",
-            "--disorder",
-            "1",
-        ],
-    )
+    options = ["--rate=2000", "--window=20", "--seconds=60", "--step=15", "--skew=0.5", "--disorder=1"]
+    done = run(tmp_path, "demo", *options)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert len(re.findall(r"^batch \d+: ", done.stdout, re.MULTILINE)) == 4
@@ -99,12 +83,10 @@ def test_run_joins_directories_once_goes_on_where_it_was_and_explains(home: Path
 
 
 def test_a_terminal_shows_a_live_view_and_an_interrupt_ends_cleanly(home: Path) -> None:
-    arguments = (
-        f"--left trades --right quotes --within 5s --time ts --delay 10s --format json --out {home}/near".split()
-    )
+    arguments = ["--left=trades", "--right=quotes", "--within=5 seconds", "--time=ts", "--delay=10 seconds"]
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, "run", "--on", ON, *arguments, "--out=near"],
+        [*COMMAND, "run", "--on", ON, *arguments, "--format=json", "--out=near"],
         cwd=home,
         env={**environment(), "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
         stdin=slave,
@@ -150,7 +132,7 @@ def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
         "--time",
         "ts",
         "--delay",
-        "10s",
+        "10 seconds",
         "--format",
         "json",
         "--out",

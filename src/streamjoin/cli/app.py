@@ -38,7 +38,11 @@ def main() -> None:
     """
 
 
-def _on_spark(work: Callable[[SparkSession, Console], None], *, verbose: bool, **settings: Any) -> None:
+Work = Callable[[SparkSession, Console, Callable[[], bool]], None]
+"""What a command does with Spark; it ends early when the function it is given says that the user wants it to."""
+
+
+def _on_spark(work: Work, *, verbose: bool, **settings: Any) -> None:
     """Do something with a Spark session, and end with an exit code that scripts can use."""
     console, errors = Console(), Console(stderr=True)
     log: Path | None = None
@@ -50,14 +54,16 @@ def _on_spark(work: Callable[[SparkSession, Console], None], *, verbose: bool, *
             from streamjoin.spark.session import session
 
             spark = session(**settings)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        interrupted = _interrupts()
         try:
-            work(spark, console)
+            work(spark, console, interrupted)
         finally:
             with quiet(verbose) as stopping:
                 spark.stop()
             if stopping:
                 stopping.unlink(missing_ok=True)
+        if interrupted():
+            raise KeyboardInterrupt
     except KeyboardInterrupt:
         errors.print("interrupted; a later run goes on from the checkpoint")
         code = INTERRUPTED
@@ -73,6 +79,20 @@ def _on_spark(work: Callable[[SparkSession, Console], None], *, verbose: bool, *
     if log:
         log.unlink(missing_ok=True)
     sys.exit(code)
+
+
+def _interrupts() -> Callable[[], bool]:
+    """Note an interrupt instead of raising it: in the midst of a call to Java it would break the connection."""
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:  # noqa: ARG001
+        asked.append(number)
+        if len(asked) > 2:
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, note)
+    return lambda: bool(asked)
 
 
 _VERBOSE = click.option("--verbose", is_flag=True, help="Show Spark's log and the traces of errors.")
@@ -198,7 +218,7 @@ def run(
     """
     from streamjoin.cli.files import FileJoin, layout_of, window_of
 
-    def work(spark: SparkSession, console: Console) -> None:
+    def work(spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         times, delays = _parts(o["time"]), _parts(o["delay"])
         arguments = {
             "on": o["on"],
@@ -213,7 +233,10 @@ def run(
         job = FileJoin(
             o["left"], o["right"], o["out"], o["format_"], o["checkpoint"], schemas, arguments, o["once"], o["trigger"]
         )
-        (job.explain if explain else job.run)(spark, console)
+        if explain:
+            job.explain(spark, console)
+        else:
+            job.run(spark, console, interrupted)
 
     _on_spark(work, verbose=verbose, app_name="streamjoin run", master=master, partitions=partitions)
 

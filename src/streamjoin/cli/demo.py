@@ -2,6 +2,7 @@
 
 import statistics
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,7 +35,7 @@ class Demo:
         reader = spark.readStream.format(BenchmarkSource.name())
         return [reader.options(**self.workload.options(side, n)).load() for n in range(self.workload.streams)]
 
-    def run(self, spark: SparkSession, console: Console) -> None:
+    def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run to the end, showing progress, then the summary."""
         load = self.workload
         title = f"{si(load.rate)} rows/s a stream, windows of {self.window:g} s, {load.seconds:g} s of event time"
@@ -44,10 +45,11 @@ class Demo:
             query = writer.trigger(availableNow=True).start()
             try:
                 monitor = Monitor(query, "streamjoin", console, title, load.steps)
-                monitor.follow(lambda: False)
+                monitor.follow(interrupted)
             finally:
                 query.stop()
-        console.print(self.summary(monitor.seen))
+        if not interrupted():
+            console.print(self.summary(monitor.seen))
 
     def summary(self, seen: list[Progress]) -> Table:
         """Predicted against measured."""

@@ -1,5 +1,6 @@
 """``streamjoin run``: two directories joined as streams into a third."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -46,7 +47,7 @@ class FileJoin:
         """Print the plan."""
         console.print(describe(*self.frames(spark, console), **self.arguments), highlight=False, soft_wrap=True)
 
-    def run(self, spark: SparkSession, console: Console) -> None:
+    def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
         result = join(*self.frames(spark, console), **self.arguments)
         checkpoint = self.checkpoint or str(Path(self.out) / "_checkpoint")
@@ -57,7 +58,7 @@ class FileJoin:
         query = writer.start(self.out)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
         try:
-            monitor.follow(lambda: False)
+            monitor.follow(interrupted)
         finally:
             query.stop()
             matches = sum(p.matches for p in monitor.seen)

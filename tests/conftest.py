@@ -20,7 +20,7 @@ for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
     PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("ci", max_examples=100, deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
 
 

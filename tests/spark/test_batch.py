@@ -19,7 +19,14 @@ from tests.spark.harness import feed, run, spark_join, values
 SECOND = 1_000_000
 
 
-@pytest.mark.parametrize("on", ["l.x = r.a", "l.x * r.a > 2", "l.x > 0 AND length(l.s) <= length(r.s) + r.a"])
+@pytest.mark.parametrize(
+    "on",
+    [
+        "l.x = r.a",
+        pytest.param("l.x * r.a > 2", marks=pytest.mark.slow),
+        "l.x > 0 AND length(l.s) <= length(r.s) + r.a",
+    ],
+)
 def test_batch_and_stream_and_spark_agree(spark: SparkSession, tmp_path: Path, on: str) -> None:
     random = np.random.default_rng(len(on))
 
@@ -53,7 +60,7 @@ def test_inputs_without_rows(spark: SparkSession) -> None:
         assert sj.join(left, right, on="l.x = r.x", window=sj.within("1 second"), time="ts").collect() == []
 
 
-@pytest.mark.parametrize("layout", ["auto", sj.Grid(2, 3)], ids=str)
+@pytest.mark.parametrize("layout", [pytest.param("auto", marks=pytest.mark.slow), sj.Grid(2, 3)], ids=str)
 def test_a_long_history_gives_the_rows_of_spark_s_own_join(spark: SparkSession, layout: Any) -> None:
     rows = "timestamp_millis(pmod(id * 7919, 200000)) AS ts", "CAST(id % 97 AS INT) AS x", "id"
     left = spark.range(200_000).selectExpr(*rows)

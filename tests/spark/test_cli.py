@@ -55,7 +55,7 @@ def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(
     assert abs(float(deviation[1])) < 2
 
 
-def test_run_joins_directories_once_goes_on_where_it_was_and_explains(home: Path) -> None:
+def test_run_joins_directories_once_and_goes_on_where_it_was(home: Path) -> None:
     (home / "job.toml").write_text(
         f'left = "trades"\nright = "quotes"\non = "{ON}"\nwithin = "5 seconds"\ntime = "ts"\ndelay = "10 seconds"\n'
         'format = "json"\nout = "near"\nselect = ["l.sym", "r.ask"]\nonce = true\n'
@@ -77,9 +77,28 @@ def test_run_joins_directories_once_goes_on_where_it_was_and_explains(home: Path
         ("BETA", 40.6),
     ]
 
-    explained = run(home, "run", "--config", "job.toml", "--layout", "1x2", "--explain")
+
+@pytest.mark.slow
+def test_explain_shows_the_plan_and_another_plan_is_refused(home: Path) -> None:
+    common = [
+        "--left=trades",
+        "--right=quotes",
+        "--on",
+        ON,
+        "--time=ts",
+        "--delay=10 seconds",
+        "--format=json",
+        "--out=near",
+    ]
+    explained = run(home, "run", *common, "--within=5 seconds", "--layout=1x2", "--explain")
     assert explained.returncode == 0, explained.stderr
     assert "layout  Grid(1, 2)" in explained.stdout
+    assert run(home, "run", *common, "--within=5 seconds", "--once").returncode == 0
+    write(home / "trades", "3", "price", [("09:30:06", "BETA", 40.9)])
+    other = run(home, "run", *common, "--within=6 seconds", "--once")
+    assert other.returncode == 1
+    assert "This checkpoint was written by another join" in other.stderr
+    assert "Traceback" not in other.stderr
 
 
 def test_a_terminal_shows_a_live_view_and_an_interrupt_ends_cleanly(home: Path) -> None:

@@ -89,6 +89,7 @@ def test_an_output_mode_that_the_join_does_not_have_is_refused_by_name(spark: Sp
         run(sj.join(stream, stream, delay="1 second", **GOOD), output_mode="complete")
 
 
+@pytest.mark.slow
 def test_a_query_in_update_mode_yields_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     batches = [[{"ts": second * 1_000_000, "x": second % 2} for second in batch] for batch in ([1, 2, 3], [4, 3])]
     source = feed(tmp_path, "ts timestamp, x int", batches)

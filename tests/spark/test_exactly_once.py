@@ -92,7 +92,8 @@ def test_a_driver_killed_at_random_moments_goes_on_from_its_checkpoint(
     must_hold_exactly(told.results(spark), expected(tmp_path))
 
 
-@pytest.mark.parametrize(("files", "every_seconds"), [(6, 0.5), pytest.param(30, 0.2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("files", "every_seconds"), [(6, 0.5), (30, 0.2)])
 def test_a_cache_damaged_while_batches_run_costs_no_result(
     spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, every_seconds: float
 ) -> None:

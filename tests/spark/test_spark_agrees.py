@@ -18,7 +18,12 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize(
-    ("bounds", "on"), [("around", "l.x = r.a"), ("after", "l.x = r.a AND l.s = r.s AND l.y < r.b")], ids=str
+    ("bounds", "on"),
+    [
+        pytest.param("around", "l.x = r.a", marks=pytest.mark.slow),
+        ("after", "l.x = r.a AND l.s = r.s AND l.y < r.b"),
+    ],
+    ids=str,
 )
 def test_both_joins_of_two_streams_give_the_same_rows(
     spark: SparkSession, tmp_path: Path, bounds: str, on: str

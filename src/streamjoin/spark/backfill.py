@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from streamjoin.predicate.expr import Side
     from streamjoin.worker import Block
 
+BLOCK_ROWS = 1 << 14
+"""A block is no longer than this: from each partition a cell holds one beyond its window."""
+
 STEP_ROWS = 1 << 16
 _ORDER = ("cell", "since", "side", "part", "seq")
 
@@ -31,8 +34,8 @@ def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, ar
     packed = job.packed()
     sorted_left = left.sortWithinPartitions(f"c{job.sources['l'].time}")
     sorted_right = right.sortWithinPartitions(f"c{job.sources['r'].time}")
-    blocks = sorted_left.mapInArrow(partial(emit, packed, "l"), EMITTED).union(
-        sorted_right.mapInArrow(partial(emit, packed, "r"), EMITTED)
+    blocks = sorted_left.mapInArrow(partial(emit, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
+        sorted_right.mapInArrow(partial(emit, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
     )
     placed = blocks.where("block IS NOT NULL").repartition(job.layout.cells, "cell").sortWithinPartitions(*_ORDER)
     return placed.mapInArrow(partial(_joined, packed, arrow), schema)

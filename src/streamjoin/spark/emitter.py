@@ -39,18 +39,24 @@ _SCHEMA = pa.schema(
 )
 
 
-def emit(job: bytes, side: "Side", batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def emit(
+    job: bytes, side: "Side", batches: Iterator[pa.RecordBatch], block_rows: int = BLOCK_ROWS
+) -> Iterator[pa.RecordBatch]:
     """The function of `mapInArrow` for one side."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    yield from emitted(unpacked(job), side, batches, context.partitionId() if context else 0)
+    yield from emitted(unpacked(job), side, batches, context.partitionId() if context else 0, block_rows)
 
 
-def emitted(job: Job, side: "Side", batches: Iterator[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
+def emitted(
+    job: Job, side: "Side", batches: Iterator[pa.RecordBatch], part: int, block_rows: int
+) -> Iterator[pa.RecordBatch]:
     """The records that one task sends."""
+    from streamjoin.worker.output import gathered
+
     invalid = 0
-    for seq, batch in enumerate(gathered(batches)):
+    for seq, batch in enumerate(gathered(batches, block_rows, BLOCK_BYTES)):
         rows, hashes, nulls = taken(job, side, batch)
         invalid += nulls
         if len(rows):
@@ -78,21 +84,6 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
     columns = [relabelled(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
     return Rows(numbers(batch.column(source.time)), keys, payload), numbers(batch.column(source.route)), nulls
-
-
-def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Arrow batches put together into blocks of bounded size."""
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        if held and (rows + batch.num_rows > BLOCK_ROWS or size + batch.nbytes > BLOCK_BYTES):
-            yield pa.concat_batches(held) if len(held) > 1 else held[0]
-            held, rows, size = [], 0, 0
-        held.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-    if rows:
-        yield pa.concat_batches(held) if len(held) > 1 else held[0]
 
 
 def _sent(job: Job, side: "Side", rows: "Rows", hashes: Any, part: int, seq: int) -> Iterator[tuple[Any, ...]]:

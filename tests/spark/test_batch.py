@@ -122,7 +122,7 @@ def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypa
                     source.payload[0]: number,
                 }
                 rows = pa.table({f"c{at}": columns[at] for at in sorted(columns)}).to_batches()
-                for batch in emitted(job, side, iter(rows), part=1):
+                for batch in emitted(job, side, iter(rows), part=1, block_rows=backfill.BLOCK_ROWS):
                     yield from backfill._records(batch)
 
     monkeypatch.setattr(streamjoin.worker, "Worker", Watched)

@@ -1,10 +1,27 @@
 """Window joins on any predicate, for Spark streams."""
 
+from typing import TYPE_CHECKING, Any
+
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import join
 from streamjoin.layout import Grid
-from streamjoin.spark.progress import progress
-from streamjoin.spark.session import session
 from streamjoin.window import between, last, tumbling, within
 
+if TYPE_CHECKING:
+    from streamjoin.spark.progress import progress
+    from streamjoin.spark.session import session
+
 __all__ = ["Grid", "StreamJoinError", "between", "join", "last", "progress", "session", "tumbling", "within"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Spark when it is first asked for: a second that those without Spark need not wait."""
+    if name == "progress":
+        from streamjoin.spark.progress import progress
+
+        return progress
+    if name == "session":
+        from streamjoin.spark.session import session
+
+        return session
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,7 +37,7 @@ from streamjoin.match.warm import warm
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.compiled import compile_check, new_cursor
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided
 from streamjoin.predicate.expr import OTHER, Key, Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
@@ -69,15 +69,13 @@ class Matcher:
         strict = [key for c in predicate.conjuncts for key in _strict_keys(c)]
         self._needed = {side: [key for key in (*strict, *self._filters) if key.side == side] for side in self.keys}
         self._hashed = [c for c in predicate.conjuncts if isinstance(c, Equi) and not c.left.type.is_machine]
-        self.residual: list[Conjunct] = []
+        self.residual = list(predicate.residual)
         checks = []
         for conjunct in predicate.conjuncts:
             if isinstance(conjunct, Compiled):
                 checks.append(conjunct.exact)
             elif isinstance(conjunct, Band) and not conjunct.decides and conjunct.check is not None:
                 checks.append(conjunct.check)
-            elif isinstance(conjunct, Residual) or not getattr(conjunct, "decides", True):
-                self.residual.append(conjunct)
         self.check = compile_check(checks) if checks else None
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None

@@ -52,9 +52,8 @@ class CellProcessor(StatefulProcessor):
         job, cell = unpacked(self._job), int(key[0])
         self._state.load(job)
         if cell == PLAN_KEY:
-            for _ in rows:
-                pass
-            self._state.save(job, b"", {})
+            if self._state.manifest is None:
+                self._state.save(job, b"", {})
             return
         milliseconds = timerValues.getCurrentWatermarkInMs()
         batch = CellBatch(job, cell, self._state, milliseconds * 1000 if milliseconds > 0 else None)

@@ -3,15 +3,30 @@
 from typing import TYPE_CHECKING, Any
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.join import join
-from streamjoin.layout import Grid
+from streamjoin.join import explain, join
+from streamjoin.layout import Cell, Grid, Handshake, Keyed, Scale
 from streamjoin.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
     from streamjoin.spark.progress import progress
     from streamjoin.spark.session import session
 
-__all__ = ["Grid", "StreamJoinError", "between", "join", "last", "progress", "session", "tumbling", "within"]
+__all__ = [
+    "Cell",
+    "Grid",
+    "Handshake",
+    "Keyed",
+    "Scale",
+    "StreamJoinError",
+    "between",
+    "explain",
+    "join",
+    "last",
+    "progress",
+    "session",
+    "tumbling",
+    "within",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
 from streamjoin.how import HOWS
-from streamjoin.layout import Layout
+from streamjoin.layout import Handshake, Layout
 from streamjoin.predicate import On
 from streamjoin.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from streamjoin.spark.explain import Explanation
 
 Delay = Duration | None
 Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
@@ -44,7 +46,8 @@ def join(
         side. It is for inputs that have no watermark of their own; a batch join needs none.
     :param how: "inner".
     :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; what is not asked for is not kept.
-    :param layout: which worker compares which pair: ``Grid(m, n)``, or "auto" for one cell per shuffle partition.
+    :param layout: which worker compares which pair: `Grid`, `Scale`, `Cell`, `Keyed`, or "auto" for one cell per
+        shuffle partition, laid out by the condition (``explain`` says how and why).
     :param ordered: not yet possible.
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
@@ -58,12 +61,21 @@ def join(
     return plan(**_checked(locals())).result()
 
 
-def describe(left: Frames, right: Frames, **arguments: Any) -> str:
-    """The plan of a join, given the arguments of `join`, as the checkpoint will keep it."""
-    from streamjoin.spark.build import plan
+def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
+    """What `join` would do, given its arguments: which index serves what, who meets whom, what is kept how long.
 
+    Prints well in a terminal and in a notebook. `warnings` lists what may make the join slow or its results other than
+    expected.
+    """
+    from streamjoin.spark.build import plan
+    from streamjoin.spark.explain import explained
+
+    if wrong := arguments.keys() - signature(join).parameters.keys():
+        raise TypeError(f"explain() got an unexpected argument {min(wrong)!r}; it takes those of join()")
     defaults = {name: p.default for name, p in signature(join).parameters.items() if p.default is not Parameter.empty}
-    return plan(**_checked({**defaults, "left": left, "right": right, **arguments})).text
+    chosen = arguments.get("layout", "auto") == "auto"
+    planned = plan(**_checked({**defaults, "left": left, "right": right, **arguments}))
+    return explained(planned, chosen=chosen, selected=arguments.get("select") is not None)
 
 
 def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,6 +87,12 @@ def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise StreamJoinError(f"how: {how!r} is not yet possible on Spark; expected 'inner'")
     if ordered:
         raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
+    if isinstance(layout, Handshake):
+        raise StreamJoinError(
+            f"layout: in {layout} rows move from worker to worker as others arrive, and Spark's tasks cannot talk to "
+            "each other. It is for joins within one process. On Spark take Grid(m, n), which compares the same pairs "
+            "in parallel, or Scale(n), which stores each row once as the handshake does"
+        )
     if layout != "auto" and not isinstance(layout, Layout):
         raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
     if window is not None and not isinstance(window, Window):

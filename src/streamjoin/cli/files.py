@@ -13,7 +13,7 @@ from rich.console import Console
 from streamjoin.cli.display import Monitor, si
 from streamjoin.cli.quiet import reason
 from streamjoin.errors import StreamJoinError
-from streamjoin.join import describe, join
+from streamjoin.join import explain, join
 from streamjoin.layout import Grid, Layout
 from streamjoin.window import Window
 
@@ -45,7 +45,7 @@ class FileJoin:
 
     def explain(self, spark: SparkSession, console: Console) -> None:
         """Print the plan."""
-        console.print(describe(*self.frames(spark, console), **self.arguments), highlight=False, soft_wrap=True)
+        console.print(str(explain(*self.frames(spark, console), **self.arguments)), highlight=False, soft_wrap=True)
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""

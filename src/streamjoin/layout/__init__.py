@@ -1,6 +1,11 @@
 """Who meets whom: one file a system."""
 
-from streamjoin.layout.base import Copy, Layout, Part
-from streamjoin.layout.grid import Grid, near_square
+from streamjoin.layout.base import Copy, Cost, Layout, Part, Router
+from streamjoin.layout.cell import Cell
+from streamjoin.layout.choose import automatic
+from streamjoin.layout.grid import Grid
+from streamjoin.layout.handshake import Handshake
+from streamjoin.layout.keyed import Keyed
+from streamjoin.layout.scale import Scale
 
-__all__ = ["Copy", "Grid", "Layout", "Part", "near_square"]
+__all__ = ["Cell", "Copy", "Cost", "Grid", "Handshake", "Keyed", "Layout", "Part", "Router", "Scale", "automatic"]

@@ -1,21 +1,27 @@
 """What a layout is.
 
 A layout says which workers (cells) a row goes to, and what it does there: probe, be stored, or both. Its law: for every
-pair (l, r) there is exactly one cell where l probes and r is stored, and exactly one where r probes and l is stored.
-Routing is a pure function of the row's content, so that a task that is tried again routes as it did the first time.
+pair (l, r) that can match there is exactly one cell where l probes and r is stored, and exactly one where r probes and
+l is stored; any other pair meets at most once. Routing is a pure function of the row's content, so that a task that is
+tried again routes as it did the first time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin.errors import StreamJoinError
+from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
+from streamjoin.window import Between, Both, Last, Tumbling, Window
+from streamjoin.worker import Plan
 
-Hashes = NDArray[np.int64]
-Indices = NDArray[np.int64]
+Hashes: TypeAlias = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,18 @@ class Part:
     copies: tuple[Copy, ...]
 
 
+Router: TypeAlias = Callable[[Side, Rows, Hashes], Iterator[Part]]
+"""Takes rows of one side and a hash of all that each holds, and says where they go."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a layout does with a row: to how many cells it is sent, and in how many it is stored, on average."""
+
+    sent: float
+    stored: float
+
+
 class Layout(ABC):
     """Which cells the rows of each side go to."""
 
@@ -45,8 +63,21 @@ class Layout(ABC):
         """How many cells there are, numbered from 0."""
 
     @abstractmethod
-    def parts(self, side: Side, hashes: Hashes) -> Iterator[Part]:
-        """The rows of a block by where they go, given a hash of each row's content."""
+    def router(self, plan: Plan) -> Router:
+        """Where rows go in this join; refuses a join that lacks what the layout goes by."""
+
+    @abstractmethod
+    def cost(self, side: Side, plan: Plan) -> Cost:
+        """What becomes of a row of one side."""
+
+    @abstractmethod
+    def drawing(self) -> str:
+        """The cells, and the way a row of each side takes."""
+
+    def goes_by(self, plan: Plan) -> str:
+        """What decides where a row goes."""
+        del plan
+        return "a hash of the whole row"
 
 
 def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]]:
@@ -60,3 +91,36 @@ def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]
     for group, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         if end > start:
             yield group, order[start:end]
+
+
+def everywhere(homes: NDArray[np.int64], cells: int) -> Iterator[Part]:
+    """Rows that probe in all cells and are stored in one, their home."""
+    for home, rows in split(homes, cells):
+        others = (Copy((home + step) % cells, stores=False) for step in range(1, cells))
+        yield Part(rows, (Copy(home, first=True), *others))
+
+
+def slot_length(window: Window, side: Side, slots: int) -> int:
+    """The length in microseconds of one of so many equal slots of a side's window.
+
+    >>> slot_length(Between(-40, 80), "l", 4), slot_length(Between(-40, 80), "r", 4)
+    (20, 10)
+    """
+    match window:
+        case Tumbling():
+            stay = window.size
+        case Between():
+            stay = window.last if side == "l" else -window.first
+            stay = stay if stay > 0 else window.last - window.first
+        case Both():
+            return slot_length(window.time, side, slots)
+        case _:
+            assert isinstance(window, Last)
+            raise StreamJoinError(f"layout: {window} has no length in time to be cut into slots; take Grid or Scale")
+    return max(1, stay // slots)
+
+
+def whole_number(argument: str, value: object) -> None:
+    """Refuse anything but a positive whole number."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise StreamJoinError(f"{argument}: expected a whole number of cells, 1 or more; got {value!r}")

@@ -1,4 +1,4 @@
-"""DP-Join's block layout (section 4.2); parJoin's row, column and block mappings (thesis, 4.5).
+"""DP-Join's block layout (section 4.3); parJoin's row, column and block mappings (thesis, 4.5.3).
 
 Left rows are dealt to the m rows of a grid, right rows to its n columns, each by a hash of all it holds; a left row
 goes to all cells of its row, a right row to all cells of its column. So every pair meets in one cell:
@@ -9,54 +9,111 @@ goes to all cells of its row, a right row to all cells of its column. So every p
           +-----+-----+
     l' -> | 1,0 | 1,1 |      each left row n copies, each right row m copies
           +-----+-----+
+
+With `by="time"` the window is cut into m (n) slots of time instead, dealt round (thesis, 4.5.1). The thesis gave that
+up, and so should users: while one slot lasts, one row and one column of cells take all that arrives.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import isqrt
+from typing import Literal
 
 import numpy as np
 
+from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout.base import Copy, Hashes, Layout, Part, split
+from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, slot_length, split, whole_number
+from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
+from streamjoin.worker import Plan
 
 
 @dataclass(frozen=True)
 class Grid(Layout):
     """A grid of m x n cells: n copies of each left row, m of each right row.
 
-    >>> grid = Grid(2, 2)
-    >>> [[copy.cell for copy in part.copies] for part in grid.parts("l", np.array([0, 1]))]
-    [[0, 1], [2, 3]]
-    >>> [[copy.cell for copy in part.copies] for part in grid.parts("r", np.array([0, 1]))]
-    [[0, 2], [1, 3]]
+    `by` is what deals rows to the grid: a "hash" of all they hold, or their "time".
     """
 
     m: int
     n: int
+    by: Literal["hash", "time"] = "hash"
 
     def __post_init__(self) -> None:
-        for name, count in (("m", self.m), ("n", self.n)):
-            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-                raise StreamJoinError(f"Grid({name}): expected a whole number of cells, 1 or more; got {count!r}")
+        whole_number("Grid(m)", self.m)
+        whole_number("Grid(n)", self.n)
+        if self.by not in ("hash", "time"):
+            raise StreamJoinError(f"Grid(by): got {self.by!r}; expected 'hash' or 'time'")
 
     @property
     def cells(self) -> int:
         """All cells of the grid; cell (i, j) is number ``i * n + j``."""
         return self.m * self.n
 
-    def parts(self, side: Side, hashes: Hashes) -> Iterator[Part]:
+    def router(self, plan: Plan) -> Router:
         """Rows of one stripe go to all its cells."""
-        stripes = self.m if side == "l" else self.n
-        for stripe, rows in split(np.mod(hashes, stripes), stripes):
-            yield Part(rows, tuple(Copy(cell, first=at == 0) for at, cell in enumerate(self._stripe(side, stripe))))
+        if self.by == "hash":
+            return self._by_hash
+        return partial(self._by_time, self._slots(plan))
 
-    def _stripe(self, side: Side, stripe: int) -> range:
+    def _slots(self, plan: Plan) -> dict[Side, int]:
+        return {"l": slot_length(plan.window, "l", self.m), "r": slot_length(plan.window, "r", self.n)}
+
+    def _by_hash(self, side: Side, rows: Rows, hashes: Hashes) -> Iterator[Part]:
+        del rows
+        return self._dealt(side, hashes)
+
+    def _by_time(self, slots: dict[Side, int], side: Side, rows: Rows, hashes: Hashes) -> Iterator[Part]:
+        del hashes
+        return self._dealt(side, rows.time // slots[side])
+
+    def _dealt(self, side: Side, numbers: Hashes) -> Iterator[Part]:
+        stripes = self.m if side == "l" else self.n
+        for stripe, positions in split(np.mod(numbers, stripes), stripes):
+            cells = self.stripe(side, stripe)
+            yield Part(positions, tuple(Copy(cell, first=at == 0) for at, cell in enumerate(cells)))
+
+    def stripe(self, side: Side, stripe: int) -> range:
+        """The cells of a row of the grid, or for the right side of a column."""
         return range(stripe * self.n, (stripe + 1) * self.n) if side == "l" else range(stripe, self.cells, self.n)
 
+    def cost(self, side: Side, plan: Plan) -> Cost:
+        """As many copies as a stripe has cells."""
+        del plan
+        copies = self.n if side == "l" else self.m
+        return Cost(copies, copies)
+
+    def goes_by(self, plan: Plan) -> str:
+        """A hash, or slots of time."""
+        if self.by == "hash":
+            return super().goes_by(plan)
+        left, right = (format_duration(length) for length in self._slots(plan).values())
+        return f"slots of time: {left} of left rows, {right} of right rows"
+
+    def drawing(self) -> str:
+        """The grid with the ways of one row of each side.
+
+        >>> print(Grid(2, 3).drawing())
+               r
+            +---+---+---+
+        l > | 0 | 1 | 2 |
+            +---+---+---+
+            | 3 | 4 | 5 |
+            +---+---+---+
+        """
+        rows, columns = min(self.m, 6), min(self.n, 8)
+        width = len(str(self.cells - 1)) + 2
+        border = "    +" + "+".join(["-" * width] * columns) + ("+" if columns == self.n else "+ ...")
+        lines = ["      " + " " * (width // 2 - 1) + "r", border]
+        for row in range(rows):
+            cells = "|".join(f"{row * self.n + column:^{width}}" for column in range(columns))
+            lines += [f"{'l >' if row == 0 else '':3} |{cells}|", border]
+        return "\n".join(lines if rows == self.m else [*lines, "    ..."])
+
     def __str__(self) -> str:
-        return f"Grid({self.m}, {self.n})"
+        return f"Grid({self.m}, {self.n})" if self.by == "hash" else f"Grid({self.m}, {self.n}, by='time')"
 
 
 def near_square(cells: int) -> Grid:

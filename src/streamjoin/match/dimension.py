@@ -7,6 +7,7 @@ but never one too few.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from streamjoin.kernel.codes import Codes, encode, unlocked
 from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN, outward, whole, widened
 from streamjoin.pane import Rows, Segment
+from streamjoin.predicate import Predicate
 from streamjoin.predicate.conjunct import Band, Equi
-from streamjoin.predicate.expr import Side
+from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.window import Between, Tumbling
 
 Array = NDArray[Any]
@@ -269,6 +271,23 @@ class RankBand(Dimension):
     def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
         low, high = segment.low.rank, segment.high.rank
         return None if low is None or high is None else (low, high)
+
+
+def key_dimensions(predicate: Predicate) -> Iterator[Dimension]:
+    """The dimensions of all conjuncts on keys, in the order of the condition."""
+    position = {key.name: i for side in SIDES for i, key in enumerate(predicate.keys(side))}
+    for conjunct in predicate.conjuncts:
+        if not isinstance(conjunct, Equi | Band):
+            continue
+        keys = KeyPositions(position[conjunct.left.name], position[conjunct.right.name])
+        if isinstance(conjunct, Equi):
+            yield Equality(conjunct, keys)
+            if conjunct.null_safe:
+                yield Validity(keys)
+        elif conjunct.margin.relative or conjunct.left.type.is_floating or conjunct.right.type.is_floating:
+            yield FloatBand(conjunct, keys)
+        else:
+            yield WholeBand(conjunct, keys)
 
 
 def whole_intervals(f: Array, lower: int | None, upper: int | None, like: Array) -> Intervals:

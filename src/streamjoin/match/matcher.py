@@ -22,15 +22,10 @@ from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.match.choose import choose
 from streamjoin.match.dimension import (
     Array,
-    Dimension,
-    Equality,
-    FloatBand,
     Intervals,
-    KeyPositions,
     RankBand,
     TimeBand,
-    Validity,
-    WholeBand,
+    key_dimensions,
 )
 from streamjoin.match.index import Candidates, Index, build
 from streamjoin.match.warm import warm
@@ -62,7 +57,7 @@ class Matcher:
         self.kernel = kernel
         self.keys: dict[Side, list[Key]] = {"l": predicate.keys("l"), "r": predicate.keys("r")}
         self._position = {key.name: i for side in self.keys.values() for i, key in enumerate(side)}
-        self.dimensions = [d for c in predicate.conjuncts for d in self._dimensions(c)]
+        self.dimensions = list(key_dimensions(predicate))
         if (time := _time_window(window)) is not None:
             self.dimensions.append(TimeBand(time))
         self._filters = [c.key for c in predicate.conjuncts if isinstance(c, OneSided)]
@@ -79,18 +74,6 @@ class Matcher:
         self.check = compile_check(checks) if checks else None
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
-
-    def _dimensions(self, conjunct: Conjunct) -> Iterator[Dimension]:
-        if isinstance(conjunct, Equi | Band):
-            keys = KeyPositions(self._position[conjunct.left.name], self._position[conjunct.right.name])
-            if isinstance(conjunct, Equi):
-                yield Equality(conjunct, keys)
-                if conjunct.null_safe:
-                    yield Validity(keys)
-            elif conjunct.margin.relative or conjunct.left.type.is_floating or conjunct.right.type.is_floating:
-                yield FloatBand(conjunct, keys)
-            else:
-                yield WholeBand(conjunct, keys)
 
     def prepare(self, side: Side, segment: Segment) -> Segment:
         """The segment with its index."""

@@ -13,6 +13,7 @@ from typing import Literal as OneOf
 from streamjoin.predicate.types import Type
 
 Side = OneOf["l", "r"]
+SIDES: tuple[Side, Side] = ("l", "r")
 OTHER: dict[Side, Side] = {"l": "r", "r": "l"}
 Span = tuple[int, int]
 NO_SPAN: Span = (0, 0)

@@ -10,16 +10,15 @@ from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout import Layout, near_square
+from streamjoin.layout import Layout, automatic
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
-from streamjoin.predicate.expr import Column, Side, to_sql
+from streamjoin.predicate.expr import SIDES, Column, Side, to_sql
 from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
 from streamjoin.spark.fields import (
     JOIN_TIME,
-    SIDES,
     Carried,
     arrow_type,
     backticked,
@@ -127,39 +126,44 @@ class Planned:
         suffixes: tuple[str, str],
         name: str,
     ) -> None:
-        self._spark, self._inputs, self._window, self._name = spark, inputs, window, name
-        self._partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        self._layout = layout or near_square(self._partitions)
-        self._cells = tuple(cell_keys(self._layout.cells, self._partitions))
+        self._spark, self.inputs, self.window, self._name = spark, inputs, window, name
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter("inner", window)]
-        self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
+        self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self._condition = str(predicate)
-        self._predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
+        self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
         self._fields = result_fields(schemas, select, suffixes)
         needed = [field.carried for field in self._fields]
-        for conjunct in self._predicate.residual:
+        for conjunct in self.predicate.residual:
             needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
-        self._carried: dict[Side, list[Carried]] = {
+        self.carried: dict[Side, list[Carried]] = {
             side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
         }
+        left, right = (
+            pa.schema([(self._internal(c), arrow_type(c, _UTC)) for c in self.carried[side]]) for side in SIDES
+        )
+        self.plan = Plan(self.predicate, window, left, right)
+        self.partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        self.layout = layout or automatic(self.plan, self.partitions)
+        self.layout.router(self.plan)  # refuses what it cannot serve
 
     def result(self) -> DataFrame:
         """The whole flow, from inputs to results under their own names."""
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._emitted(side)
-        job = Job(self._name, self.text, self._plan(), self._layout, self._cells, sources, self._cache())
+        cells = tuple(cell_keys(self.layout.cells, self.partitions))
+        job = Job(self._name, self.text, self.plan, self.layout, cells, sources, self._cache())
         zone = self._spark.conf.get("spark.sql.session.timeZone") or _UTC
-        carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in SIDES for c in self._carried[side]]
+        carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in SIDES for c in self.carried[side]]
         spark_schema = StructType(
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
         arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
-        streaming = self._inputs["l"].is_streaming
+        streaming = self.inputs["l"].is_streaming
         run = stream if streaming else backfill
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
-        for conjunct in self._predicate.residual:
+        for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._resolved))
         names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
@@ -171,17 +175,17 @@ class Planned:
         In this order because of how Spark's optimizer reasons: a computed column before plain ones that it was computed
         of doubles what it knows of the plan with each of them. The hash of 14 columns took half a minute to plan.
         """
-        source = self._inputs[side]
-        condition = " AND ".join(f"({to_sql(part, _of_one_side)})" for part in self._filters[side])
+        source = self.inputs[side]
+        condition = " AND ".join(f"({to_sql(part, _of_one_side)})" for part in self.filters[side])
         columns = _Columns([])
-        payload = tuple(columns.add(backticked(carried.path)) for carried in self._carried[side])
+        payload = tuple(columns.add(backticked(carried.path)) for carried in self.carried[side])
 
         def guarded(sql: str) -> str:
             # A row that the filter excludes and that is here to be counted must not fail on a key.
             return f"CASE WHEN {condition} THEN {sql} END" if condition else sql
 
         keys = []
-        for key in self._predicate.keys(side):
+        for key in self.predicate.keys(side):
             sql = guarded(key.sql(_of_one_side))
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
@@ -191,12 +195,6 @@ class Planned:
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
         named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
         return rows.selectExpr(*named), Source(payload, tuple(keys), time, route)
-
-    def _plan(self) -> Plan:
-        left, right = (
-            pa.schema([(self._internal(c), arrow_type(c, _UTC)) for c in self._carried[side]]) for side in SIDES
-        )
-        return Plan(self._predicate, self._window, left, right)
 
     def _cache(self) -> CacheSpec:
         return CacheSpec(
@@ -209,28 +207,29 @@ class Planned:
         """What tells this join from others: state that was written under another text is refused."""
         lines = [
             f"on      {self._condition}".replace("\n", "\n        "),
-            f"window  {self._window}",
-            f"layout  {self._layout} on {self._partitions} shuffle partitions",
+            f"window  {self.window}",
+            f"layout  {self.layout} on {self.partitions} shuffle partitions",
+            f"        by {self.layout.goes_by(self.plan)}",
         ]
         for side in SIDES:
-            keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self._predicate.keys(side)]
-            columns = [f"{'.'.join(carried.path)} {carried.type.simpleString()}" for carried in self._carried[side]]
+            keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self.predicate.keys(side)]
+            columns = [f"{'.'.join(carried.path)} {carried.type.simpleString()}" for carried in self.carried[side]]
             lines += [
-                f"{'left' if side == 'l' else 'right':<7} time {self._inputs[side].time}",
+                f"{'left' if side == 'l' else 'right':<7} time {self.inputs[side].time}",
                 f"        keys {', '.join(keys) or 'none'}",
                 f"        columns {', '.join(columns) or 'none'}",
             ]
         return "\n".join(lines)
 
     def _names(self) -> list[str]:
-        fields = [field for side in SIDES for field in self._inputs[side].schema.fields]
+        fields = [field for side in SIDES for field in self.inputs[side].schema.fields]
         return sorted({self._name, *(name for field in fields for name in field.metadata.get(_NAMES, []))})
 
     def _internal(self, carried: Carried) -> str:
-        return f"{carried.side}{self._carried[carried.side].index(carried)}"
+        return f"{carried.side}{self.carried[carried.side].index(carried)}"
 
     def _resolved(self, column: Column) -> str:
-        schema = self._inputs[column.side].schema
+        schema = self.inputs[column.side].schema
         return self._internal(find(column.side, column.path, schema, "on"))
 
 

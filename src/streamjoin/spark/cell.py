@@ -31,9 +31,9 @@ COUNTS = (
     *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments"),
 )
 SECONDS = ("worker_seconds", "probe_seconds")
-RESULTS = ", ".join(
-    ("cell int", "block binary", *(f"{name} bigint" for name in COUNTS), *(f"{name} double" for name in SECONDS))
-)
+RESULTS = "cell int, block binary, counts array<bigint>, seconds array<double>"
+"""A record holds a block of results, or what a cell counted, in the order of `COUNTS` and `SECONDS`. In few columns:
+Spark turns each of them from pandas into Arrow for every record."""
 
 
 class CellProcessor(StatefulProcessor):
@@ -144,17 +144,16 @@ class CellBatch:
         blocks = self._blocks(frames)
         worker, outside = self._worker(), 0.0
         for results in worker.process(blocks["l"], blocks["r"], self._watermark):
-            record = _record(block=packed(results))
+            record = _record(block=packed(results), cell=None, counts=None, seconds=None)
             paused = perf_counter()
             yield record
             outside += perf_counter() - paused
         self._store(worker)
         self._cache.check()
         self._count(worker)
-        seconds = perf_counter() - started - outside
-        yield _record(
-            cell=self._number, **self._counts, worker_seconds=seconds, probe_seconds=worker.last.probe_seconds
-        )
+        counts = [self._counts[name] for name in COUNTS]
+        seconds = [perf_counter() - started - outside, worker.last.probe_seconds]
+        yield _record(block=None, cell=self._number, counts=counts, seconds=seconds)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -227,6 +226,4 @@ class CellBatch:
 
 
 def _record(**values: Any) -> pd.DataFrame:
-    """A record of results: a block, or the counts of a cell."""
-    values = {"cell": -1, "block": None, **dict.fromkeys(COUNTS, 0), **dict.fromkeys(SECONDS, 0.0), **values}
     return pd.DataFrame({name: [value] for name, value in values.items()})

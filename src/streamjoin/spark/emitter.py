@@ -14,6 +14,7 @@ from streamjoin.spark.collector import relabelled
 from streamjoin.spark.job import Job, unpacked
 
 if TYPE_CHECKING:
+    from streamjoin.layout import Part
     from streamjoin.pane import Rows
     from streamjoin.predicate.expr import Side
 
@@ -55,12 +56,12 @@ def emitted(
     """The records that one task sends."""
     from streamjoin.worker.output import gathered
 
-    invalid = 0
+    route, invalid = job.layout.router(job.plan), 0
     for seq, batch in enumerate(gathered(batches, block_rows, BLOCK_BYTES)):
         rows, hashes, nulls = taken(job, side, batch)
         invalid += nulls
         if len(rows):
-            yield _records(_sent(job, side, rows, hashes, part, seq))
+            yield _records(_sent(job, side, rows, route(side, rows, hashes), part, seq))
     notes = [_note(job.cells[0], side, part, invalid)] if invalid else []
     if part == 0:
         notes += [_note(cell, side, part) for cell in (*job.cells, PLAN_KEY)]
@@ -86,10 +87,12 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
     return Rows(numbers(batch.column(source.time)), keys, payload), numbers(batch.column(source.route)), nulls
 
 
-def _sent(job: Job, side: "Side", rows: "Rows", hashes: Any, part: int, seq: int) -> Iterator[tuple[Any, ...]]:
+def _sent(
+    job: Job, side: "Side", rows: "Rows", parts: "Iterator[Part]", part: int, seq: int
+) -> Iterator[tuple[Any, ...]]:
     from streamjoin.pane import Segment
 
-    for sent in job.layout.parts(side, hashes):
+    for sent in parts:
         segment = Segment("", rows if len(sent.rows) == len(rows) else rows.take(sent.rows))
         block, since = segment.to_bytes(), segment.low.time
         for copy in sent.copies:

@@ -13,11 +13,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.expr import Side
+from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.predicate.pointer import suggestion
 
 JOIN_TIME = "join_time"
-SIDES: tuple[Side, Side] = ("l", "r")
 _NAMED = {"l": "left", "r": "right"}
 Path = tuple[str, ...]
 

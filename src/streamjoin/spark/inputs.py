@@ -31,6 +31,8 @@ class Input:
     """The time in microseconds, as SQL."""
     event: str
     """The column that the watermark stands on, as SQL."""
+    delay: int | None
+    """How long the watermark waits for late rows, in microseconds; of a batch None."""
 
     @property
     def is_streaming(self) -> bool:
@@ -63,7 +65,9 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
             event = _NTZ_TIME
             given = [frame.selectExpr("*", f"timestamp_micros({micros}) AS {_NTZ_TIME}") for frame in given]
         given = [_watermarked(named, frame, column.path[0], event, delay) for frame in given]
-    return Input(side, reduce(DataFrame.unionByName, given), schema, column.path[0], micros, event)
+    waits = [f.metadata[WATERMARK] for frame in given for f in frame.schema.fields if WATERMARK in f.metadata]
+    wait = int(max(waits)) * 1000 if waits else None
+    return Input(side, reduce(DataFrame.unionByName, given), schema, column.path[0], micros, event, wait)
 
 
 def _must_agree(named: str, frames: list[DataFrame]) -> None:

@@ -76,5 +76,5 @@ def parsed(report: Any, name: str) -> Progress | None:
         batch=report["batchId"],
         seconds=max(report["durationMs"].get("triggerExecution", 0), 1) / 1000,
         watermark=None if watermark == datetime.fromisoformat(_NONE_YET) else watermark,
-        **{**values, "loads": tuple(load or 0 for load in values["loads"])},
+        **{**values, "loads": tuple(values["loads"])},
     )

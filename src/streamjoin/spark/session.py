@@ -31,6 +31,11 @@ _ADVISED = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
 }
 
+_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+LOCAL_FILES = {"spark.sql.streaming.checkpointFileManagerClass": _FILES}
+"""For checkpoints on a local disk. There the manager that Spark takes by default starts a process, `readlink`, for each
+path it touches, some forty in a micro-batch; this one renames as atomically and starts none for it."""
+
 
 def session(
     app_name: str = "streamjoin",
@@ -45,6 +50,7 @@ def session(
     shuffle partitions, by default one per core; `conf` holds any other settings of Spark.
     """
     cores = os.cpu_count() or 1
+    master = master or f"local[{cores},4]"
     settings = {
         "spark.sql.shuffle.partitions": str(partitions or cores),
         "spark.log.level": "ERROR",
@@ -52,11 +58,12 @@ def session(
         "spark.ui.showConsoleProgress": "false",
         **{name: value for name, (value, _) in NEEDED.items()},
         **_ADVISED,
+        **(LOCAL_FILES if master.startswith("local") else {}),
         **(conf or {}),
     }
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name).master(master or f"local[{cores},4]")
+    builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -12,10 +12,9 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.how import HOWS, How
 from streamjoin.pane import KeyColumn
 from streamjoin.predicate import Predicate
-from streamjoin.predicate.expr import Key, Side
+from streamjoin.predicate.expr import SIDES, Key, Side
 from streamjoin.window import Both, Last, Window
 
-SIDES: tuple[Side, Side] = ("l", "r")
 _PRESERVED: dict[How, tuple[Side, ...]] = {
     "inner": (),
     "left": ("l",),

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.predicate.expr import Side
+from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.window import Both, Last, Window
 from streamjoin.worker.admit import Arrivals
 from streamjoin.worker.expiry import ENDED
-from streamjoin.worker.plan import SIDES
 from streamjoin.worker.store import Store
 
 Ranks = NDArray[np.int64]

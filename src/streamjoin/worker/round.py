@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from streamjoin.match import Matcher
 from streamjoin.pane import Rows, Segment
-from streamjoin.predicate.expr import OTHER, Side
+from streamjoin.predicate.expr import OTHER, SIDES, Side
 from streamjoin.worker.admit import Mask
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Horizon, Pushers, horizon, ranks_of, unmatched
 from streamjoin.worker.output import Matches, Output
-from streamjoin.worker.plan import SIDES, Plan
+from streamjoin.worker.plan import Plan
 from streamjoin.worker.ready import Arrived, Ranks, Seen, Times, kept, sees
 from streamjoin.worker.semi import Earliest
 from streamjoin.worker.store import Store

@@ -21,13 +21,13 @@ import pyarrow as pa
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
 from streamjoin.pane import Segment
-from streamjoin.predicate.expr import Side
+from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.worker.admit import Arrivals, admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED, LEAST
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Output, gathered
-from streamjoin.worker.plan import SIDES, Block, Plan
+from streamjoin.worker.plan import Block, Plan
 from streamjoin.worker.ready import Arrived, rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.store import Fetch, Store

@@ -1,28 +1,102 @@
-"""The layout law: every pair meets exactly once in each direction."""
+"""The layout law: every pair that can match meets exactly once in each direction, any other pair at most once."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
-from streamjoin import Grid, StreamJoinError
-from streamjoin.layout import Layout, near_square
-from streamjoin.layout.base import split
+from streamjoin import Cell, Grid, Handshake, Keyed, Scale, StreamJoinError, between, last, tumbling, within
+from streamjoin.layout import Layout, automatic
+from streamjoin.layout.base import slot_length, split
+from streamjoin.layout.grid import near_square
+from streamjoin.layout.keys import BUCKET, Buckets, grouping
+from streamjoin.pane import Rows
+from streamjoin.predicate import Schema, parse
+from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.expr import Side
+from streamjoin.worker import Plan
+from tests.blocks import arrow_schema, to_block
+from tests.strategies import us
 
-HASHES = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=12).map(lambda h: np.array(h, np.int64))
+LEFT = Schema({"ts": "timestamp", "k": "int", "x": "bigint", "y": "double", "s": "string"})
+RIGHT = Schema({"ts": "timestamp", "k": "bigint", "x": "int", "y": "double", "s": "string"})
+CONDITIONS = [
+    "l.k = r.k",
+    "l.k <=> r.k AND l.s = r.s",
+    "l.y = r.y",
+    "abs(l.x - r.x) <= 3",
+    "l.x - r.x BETWEEN 5 AND 9",
+    "l.x - r.x = 0",
+    "abs(l.y - r.y) <= 0.5",
+    "l.y BETWEEN r.y - 1 AND r.y + 1",
+    "abs(l.y - r.x) <= 2 AND l.s <> r.s",
+    "abs(l.y - r.y) <= 1e-300",
+    "abs(l.y - r.y) <= 1e300",
+    "l.x - r.x BETWEEN -9000000000000000000 AND 9000000000000000000",
+]
+ANY_PAIR = ["true", "l.y <= r.y"]
+LONGS = st.one_of(st.integers(-30, 30), st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, 10**6]))
+DOUBLES = st.one_of(
+    st.integers(-12, 12).map(lambda n: n / 2),
+    st.sampled_from([0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1e300, -1e300, 5e-324]),
+)
+
+
+def plan_of(on: str, window: Any = None) -> Plan:
+    return Plan(parse(on, LEFT, RIGHT), window or within(us(8)), arrow_schema(LEFT), arrow_schema(RIGHT))
+
+
+PLANS = {on: plan_of(on) for on in CONDITIONS + ANY_PAIR}
+
+
+def sides(long: SearchStrategy[int]) -> SearchStrategy[list[dict[str, Any]]]:
+    row = st.fixed_dictionaries(
+        {
+            "ts": st.integers(-20, 20),
+            "k": st.one_of(st.none(), st.integers(-3, 3)),
+            "x": st.one_of(st.none(), long),
+            "y": st.one_of(st.none(), DOUBLES),
+            "s": st.sampled_from(["", "a", "bb", None]),
+        }
+    )
+    return st.lists(row, min_size=1, max_size=8)
+
+
+LEFT_ROWS, RIGHT_ROWS = sides(LONGS), sides(LONGS.map(lambda n: max(-(2**31), min(n, 2**31 - 1))))
 COUNTS = st.integers(1, 7)
-LAYOUTS = st.builds(Grid, COUNTS, COUNTS)
+ALL_PAIRS = st.one_of(
+    st.builds(Grid, COUNTS, COUNTS, st.sampled_from(["hash", "time"])),
+    st.builds(Scale, COUNTS),
+    st.builds(Cell, COUNTS),
+)
+KEYED = st.builds(lambda groups, spread: Keyed(groups * spread**2, spread), COUNTS, st.integers(1, 3))
+HASHES = st.integers(-(2**63), 2**63 - 1)
 
 
-def places(layout: Layout, side: Side, hashes: np.ndarray) -> tuple[list[set[int]], list[set[int]], Counter[int]]:
+def rows_of(plan: Plan, side: Side, found: Sequence[dict[str, Any]]) -> Rows:
+    block = to_block(plan, side, found)
+    return Rows(block.time, block.keys, block.payload)
+
+
+def hashes_of(rows: Rows, seed: int) -> np.ndarray:
+    """A hash of each row's content: equal rows have equal ones."""
+    return np.array([hash((seed, repr(row))) for row in rows.payload.to_pylist()], np.int64)
+
+
+Places = tuple[list[set[int]], list[set[int]], Counter[int]]
+
+
+def places(layout: Layout, plan: Plan, side: Side, rows: Rows, seed: int) -> Places:
     """Per row: the cells it probes in, the cells it is stored in; and how often each row is counted."""
-    probes: list[set[int]] = [set() for _ in hashes]
-    stores: list[set[int]] = [set() for _ in hashes]
+    probes: list[set[int]] = [set() for _ in range(len(rows))]
+    stores: list[set[int]] = [set() for _ in range(len(rows))]
     counted: Counter[int] = Counter()
-    for part in layout.parts(side, hashes):
+    for part in layout.router(plan)(side, rows, hashes_of(rows, seed)):
         for row in part.rows.tolist():
             for copy in part.copies:
                 assert 0 <= copy.cell < layout.cells
@@ -35,27 +109,60 @@ def places(layout: Layout, side: Side, hashes: np.ndarray) -> tuple[list[set[int
     return probes, stores, counted
 
 
-@given(LAYOUTS, HASHES, HASHES)
-def test_every_pair_meets_exactly_once_in_each_direction(layout: Layout, left: np.ndarray, right: np.ndarray) -> None:
-    left_probes, left_stores, _ = places(layout, "l", left)
-    right_probes, right_stores, _ = places(layout, "r", right)
-    for l in range(len(left)):
-        for r in range(len(right)):
-            assert len(left_probes[l] & right_stores[r]) == 1
-            assert len(right_probes[r] & left_stores[l]) == 1
+def matches(plan: Plan, left: dict[str, Any], right: dict[str, Any]) -> bool:
+    try:
+        return plan.predicate(left, right) is True
+    except EvaluationError:  # a difference of more than 64 bits: Spark raises an error too
+        return False
 
 
-@given(LAYOUTS, HASHES, st.sampled_from(["l", "r"]))
-def test_one_copy_of_each_row_is_counted(layout: Layout, hashes: np.ndarray, side: Side) -> None:
-    *_, counted = places(layout, side, hashes)
-    assert [counted[row] for row in range(len(hashes))] == [1] * len(hashes)
+def check(
+    layout: Layout, plan: Plan, left: list[dict[str, Any]], right: list[dict[str, Any]], seed: int, least: int
+) -> None:
+    """Pairs that match meet once in each direction, all others at least so often and at most once."""
+    left_probes, left_stores, counted = places(layout, plan, "l", rows_of(plan, "l", left), seed)
+    right_probes, right_stores, also = places(layout, plan, "r", rows_of(plan, "r", right), seed)
+    assert [counted[row] for row in range(len(left))] == [1] * len(left)
+    assert [also[row] for row in range(len(right))] == [1] * len(right)
+    for l, left_row in enumerate(left):
+        for r, right_row in enumerate(right):
+            needed = 1 if matches(plan, left_row, right_row) else least
+            assert needed <= len(left_probes[l] & right_stores[r]) <= 1
+            assert needed <= len(right_probes[r] & left_stores[l]) <= 1
 
 
-@given(LAYOUTS, HASHES)
-def test_a_row_goes_where_its_hash_says_whoever_comes_with_it(layout: Layout, hashes: np.ndarray) -> None:
-    together, _, _ = places(layout, "l", hashes)
-    alone = [places(layout, "l", hashes[at : at + 1])[0][0] for at in range(len(hashes))]
-    assert together == alone
+@pytest.mark.parametrize("on", ANY_PAIR)
+@given(ALL_PAIRS, LEFT_ROWS, RIGHT_ROWS, HASHES)
+def test_every_pair_meets_exactly_once_in_each_direction(
+    on: str, layout: Layout, left: list[dict[str, Any]], right: list[dict[str, Any]], seed: int
+) -> None:
+    check(layout, PLANS[on], left, right, seed, least=1)
+
+
+@pytest.mark.parametrize("on", CONDITIONS)
+@given(KEYED, LEFT_ROWS, RIGHT_ROWS, HASHES)
+def test_every_pair_that_matches_meets_where_its_keys_say(
+    on: str, layout: Layout, left: list[dict[str, Any]], right: list[dict[str, Any]], seed: int
+) -> None:
+    check(layout, PLANS[on], left, right, seed, least=0)
+
+
+@given(COUNTS, LEFT_ROWS, RIGHT_ROWS, HASHES)
+def test_hash_buckets_with_basic_windows_of_their_own(
+    n: int, left: list[dict[str, Any]], right: list[dict[str, Any]], seed: int
+) -> None:
+    check(Cell(n, hashed=True), PLANS["l.k = r.k"], left, right, seed, least=1)
+
+
+@pytest.mark.parametrize("on", ["l.k = r.k", "abs(l.y - r.y) <= 0.5"])
+@given(st.one_of(ALL_PAIRS, KEYED), LEFT_ROWS, HASHES)
+def test_a_row_goes_where_it_says_whoever_comes_with_it(
+    on: str, layout: Layout, left: list[dict[str, Any]], seed: int
+) -> None:
+    plan = PLANS[on]
+    together = places(layout, plan, "l", rows_of(plan, "l", left), seed)[:2]
+    alone = [places(layout, plan, "l", rows_of(plan, "l", [row]), seed) for row in left]
+    assert together == ([found[0][0] for found in alone], [found[1][0] for found in alone])
 
 
 @given(st.lists(st.integers(0, 5), max_size=30))
@@ -69,7 +176,136 @@ def test_a_near_square_grid_has_exactly_so_many_cells(cells: int, m: int, n: int
     assert near_square(cells) == Grid(m, n)
 
 
-@pytest.mark.parametrize(("m", "n"), [(0, 1), (1, -1), (1.5, 2), (True, 2), ("2", 2)])
-def test_a_grid_of_no_cells_is_refused(m: object, n: object) -> None:
-    with pytest.raises(StreamJoinError, match=r"Grid\([mn]\): expected a whole number of cells"):
-        Grid(m, n)  # type: ignore[arg-type]
+# What they cost
+
+
+def spread_of(x: np.ndarray, on: str = "abs(l.x - r.x) <= 3") -> tuple[Plan, Rows]:
+    plan = PLANS[on]
+    rows = [{"ts": int(t), "k": int(v), "x": int(v), "y": float(v), "s": "a"} for t, v in enumerate(x)]
+    return plan, rows_of(plan, "l", rows)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [Grid(3, 4), Grid(2, 5, by="time"), Scale(6), Cell(5), Keyed(4), Keyed(8, spread=2), Keyed(4, spread=2)],
+    ids=str,
+)
+def test_rows_are_sent_and_stored_as_often_as_promised(layout: Layout) -> None:
+    plan, rows = spread_of(np.arange(4000) % 1000)
+    for side in ("l", "r"):
+        cost = layout.cost(side, plan)
+        parts = list(layout.router(plan)(side, rows, hashes_of(rows, 0)))
+        sent = sum(len(part.rows) * len(part.copies) for part in parts) / len(rows)
+        stored = sum(len(part.rows) * sum(copy.stores for copy in part.copies) for part in parts) / len(rows)
+        assert sent == pytest.approx(cost.sent, rel=0.02)
+        assert stored == pytest.approx(cost.stored, rel=0.02)
+
+
+def loads(layout: Layout, plan: Plan, left: Rows, right: Rows) -> list[int]:
+    """Comparisons of each cell: its left rows times its right ones, as they meet in the end."""
+    stored = {}
+    for side, rows in (("l", left), ("r", right)):
+        stored[side] = Counter[int]()
+        for part in layout.router(plan)(side, rows, hashes_of(rows, 1)):
+            for copy in part.copies:
+                stored[side][copy.cell] += len(part.rows)
+    return [stored["l"][cell] * stored["r"][cell] for cell in range(layout.cells)]
+
+
+def test_one_value_in_all_rows_keeps_one_cell_busy_unless_it_is_spread() -> None:
+    plan, rows = spread_of(np.zeros(4000, np.int64), "l.k = r.k")
+    alone, spread, grid = (loads(layout, plan, rows, rows) for layout in (Keyed(8), Keyed(8, spread=2), Grid(2, 4)))
+    assert sorted(alone)[:-1] == [0] * 7
+    assert sum(load > 0 for load in spread) == 4
+    assert max(spread) < 1.2 * sum(spread) / 4
+    assert max(grid) < 1.2 * sum(grid) / 8
+
+
+def test_neighbouring_buckets_are_dealt_round() -> None:
+    plan, rows = spread_of(np.arange(4000) * 7 % 9600)
+    assert isinstance(grouping(plan), Buckets)
+    found = loads(Keyed(4), plan, rows, rows)
+    assert max(found) < 1.2 * min(found)
+
+
+# Basic windows and slots
+
+
+@pytest.mark.parametrize(
+    ("window", "left", "right"),
+    [
+        (within(us(160)), 10, 10),
+        (within(left=us(320), right=us(160)), 20, 10),
+        (between(us(-320), us(-160)), 10, 20),  # left rows need not stay: the window's length stands in
+        (tumbling(us(160)), 10, 10),
+        (within(us(3)), 1, 1),
+    ],
+)
+def test_slots_are_parts_of_what_a_side_stays(window: Any, left: int, right: int) -> None:
+    assert (slot_length(window, "l", 16), slot_length(window, "r", 16)) == (left, right)
+
+
+def test_a_window_of_rows_has_no_slots() -> None:
+    with pytest.raises(StreamJoinError, match="no length in time"):
+        Cell(2).router(plan_of("true", last(3)))
+
+
+# The rule
+
+
+@pytest.mark.parametrize(
+    ("on", "partitions", "expected"),
+    [
+        ("true", 8, "Grid(2, 4)"),
+        ("l.y <= r.y", 12, "Grid(3, 4)"),
+        ("l.k = r.k", 2, "Grid(1, 2)"),
+        ("l.k = r.k", 4, "Grid(2, 2)"),
+        ("l.k = r.k", 8, "Keyed(8, spread=2)"),
+        ("l.k = r.k", 9, "Grid(3, 3)"),
+        ("abs(l.y - r.y) <= 0.5", 200, "Keyed(200, spread=2)"),
+    ],
+)
+def test_the_rule(on: str, partitions: int, expected: str) -> None:
+    assert str(automatic(PLANS[on], partitions)) == expected
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", None])
+@pytest.mark.parametrize(
+    "layout", [lambda n: Grid(n, 2), lambda n: Grid(2, n), Scale, Cell, Keyed, Handshake, lambda n: Keyed(4, n)]
+)
+def test_a_number_of_cells_is_a_whole_number(layout: Any, count: object) -> None:
+    with pytest.raises(StreamJoinError, match=r"\w+\(\w+\): expected a whole number of cells, 1 or more; got"):
+        layout(count)
+
+
+def test_what_a_layout_cannot_do_is_refused_with_what_can() -> None:
+    with pytest.raises(StreamJoinError, match=r"multiple of 4, such as 8"):
+        Keyed(6, spread=2)
+    with pytest.raises(StreamJoinError, match=r"has neither; take Grid\(m, n\)"):
+        Keyed(2).router(PLANS["true"])
+    with pytest.raises(StreamJoinError, match=r"Cell\(hashed=True\) goes by keys that are equal"):
+        Cell(2, hashed=True).router(PLANS["abs(l.x - r.x) <= 3"])
+    with pytest.raises(StreamJoinError, match=r"Grid\(by\): got 'row'; expected 'hash' or 'time'"):
+        Grid(1, 2, by="row")  # type: ignore[arg-type]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [Grid(1, 2), Grid(12, 12, by="time"), Scale(3), Scale(40), Cell(2), Cell(2, hashed=True), Keyed(2), Keyed(36, 3)],
+)
+def test_a_layout_prints_as_it_is_written_and_draws_itself(layout: Layout) -> None:
+    assert eval(str(layout)) == layout
+    lines = layout.drawing().splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 100
+    assert layout.goes_by(PLANS["l.k = r.k"])
+
+
+def test_buckets_say_what_they_are_made_of() -> None:
+    assert Keyed(2).goes_by(PLANS["abs(l.x - r.x) <= 3"]) == f"buckets of {6 * BUCKET} of r.x"

@@ -1,0 +1,80 @@
+"""CellJoin's partitioning of the window (sections 4.1 and 5): basic windows are the unit of placement.
+
+The paper hands each of N workers a run of consecutive basic windows, moves the borders as windows fill and expire, and
+gives every input block to all workers. Rows on Spark cannot move, so basic windows are dealt round: the row's time says
+its basic window, and that its cell.
+
+    time ->   | w0 | w1 | w2 | w3 | w4 | ...        basic windows of one side
+    stored in   0    1    2    3    0               each row probes in all n cells
+
+With `hashed`, an equi-join's form (section 7.2): every hash bucket of the key has basic windows of its own, and those
+of bucket b begin at cell b, so that also what comes at one time is stored all over.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from streamjoin.duration import format_duration
+from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, slot_length, whole_number
+from streamjoin.layout.keys import KeyHash, key_hash
+from streamjoin.layout.scale import line_drawing
+from streamjoin.pane import Rows
+from streamjoin.predicate.expr import SIDES, Side
+from streamjoin.worker import Plan
+
+BASIC_WINDOWS = 16
+"""A window has at least this many basic windows, and a multiple of the number of cells."""
+
+
+@dataclass(frozen=True)
+class Cell(Layout):
+    """n cells; a row is sent to all of them and stored where its basic window (with `hashed`: and its key) says."""
+
+    n: int
+    hashed: bool = False
+
+    def __post_init__(self) -> None:
+        whole_number("Cell(n)", self.n)
+
+    @property
+    def cells(self) -> int:
+        """All of them alike."""
+        return self.n
+
+    def router(self, plan: Plan) -> Router:
+        """To all cells, at home where the basic window says."""
+        buckets = key_hash(plan, "Cell(hashed=True)") if self.hashed else None
+        return partial(self._route, {"l": self.basic_window(plan, "l"), "r": self.basic_window(plan, "r")}, buckets)
+
+    def _route(
+        self, lengths: dict[Side, int], buckets: KeyHash | None, side: Side, rows: Rows, hashes: Hashes
+    ) -> Iterator[Part]:
+        numbers = rows.time // lengths[side]
+        if buckets is not None:
+            numbers = numbers + np.mod(buckets(side, rows, hashes), self.n)
+        return everywhere(np.mod(numbers, self.n), self.n)
+
+    def basic_window(self, plan: Plan, side: Side) -> int:
+        """The length of a basic window in microseconds."""
+        return slot_length(plan.window, side, self.n * -(-BASIC_WINDOWS // self.n))
+
+    def cost(self, side: Side, plan: Plan) -> Cost:
+        """One stored copy."""
+        del side, plan
+        return Cost(self.n, 1)
+
+    def goes_by(self, plan: Plan) -> str:
+        """Basic windows."""
+        left, right = (format_duration(self.basic_window(plan, side)) for side in SIDES)
+        key = ", and a hash of the key" if self.hashed else ""
+        return f"basic windows: {left} of left rows, {right} of right rows{key}"
+
+    def drawing(self) -> str:
+        """The cells in a line, with what one row of each side does in them."""
+        return line_drawing(self.n)
+
+    def __str__(self) -> str:
+        return f"Cell({self.n}, hashed=True)" if self.hashed else f"Cell({self.n})"

@@ -1,0 +1,136 @@
+"""What a layout can go by in the condition: equal keys, or the buckets of a band.
+
+Rows that can match are brought together: those with equal keys by a hash of them, those within a band by buckets
+``floor(value / width)`` of the right key's values. A left row asks for an interval of those values, which touches one
+bucket or, near a border, two.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.kernel.codes import encode
+from streamjoin.layout.base import Hashes
+from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand, key_dimensions
+from streamjoin.pane import Rows
+from streamjoin.predicate.expr import Side
+from streamjoin.worker import Plan
+
+BUCKET = 8
+"""A bucket is so many times as wide as the band: then one row in eight lies near a border and needs a second copy."""
+
+_FAR = 2.0**61  # buckets beyond are one: their numbers and the distance between two of them stay whole
+
+
+class Grouping(Protocol):
+    """What rows are brought together by."""
+
+    def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
+        """The first group of each row, and the last one: rows that can match have one in common.
+
+        Right rows have one alone, and so have rows that cannot match anything, by the hash of all they hold.
+        """
+
+
+@dataclass(frozen=True)
+class KeyHash:
+    """Rows with equal keys have equal hashes."""
+
+    equalities: tuple[Equality, ...]
+
+    def __call__(self, side: Side, rows: Rows, hashes: Hashes) -> Hashes:
+        mixed = np.zeros(len(rows), np.uint64)
+        unable = np.zeros(len(rows), np.bool_)
+        for equality in self.equalities:
+            mixed = _mixed(mixed ^ encode(equality.values(side, rows)).astype(np.int64).view(np.uint64))
+            valid = rows.keys[equality.keys.of(side)].valid
+            if valid is not None and not equality.equi.null_safe:
+                unable |= ~valid
+        return np.where(unable, hashes, mixed.view(np.int64))
+
+    def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
+        """The hash is the group."""
+        found = self(side, rows, hashes)
+        return found, found
+
+    def __str__(self) -> str:
+        return "a hash of " + ", ".join(f"{e.equi.left} = {e.equi.right}" for e in self.equalities)
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Rows within a band of each other have a bucket in common."""
+
+    band: WholeBand | FloatBand
+
+    @property
+    def width(self) -> float | int:
+        """The width of a bucket, in values of the right key."""
+        found = self.band.width
+        assert found is not None
+        if isinstance(self.band, WholeBand):
+            return min(max(BUCKET * int(found), 1), 1 << 62)
+        return BUCKET * found or 1.0
+
+    def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
+        """Buckets from the left row's least partner to its greatest; that of the right row's value."""
+        key = rows.keys[self.band.keys.of(side)]
+        values = np.asarray(key.values)
+        like = np.empty(0, np.int64 if isinstance(self.band, WholeBand) else np.float64)
+        if side == "r":
+            low = high = values.astype(like.dtype)
+            asks = np.ones(len(rows), np.bool_)
+        else:
+            asked = self.band.intervals("l", rows, like)
+            low, high, asks = asked.low, asked.high, asked.asks & (asked.low <= asked.high)
+        first, last = self._bucket(low), self._bucket(high)
+        if values.dtype.kind == "f":  # NaN and the infinities match among themselves at most: they meet in one place
+            for ends in (first, last):
+                ends[~np.isfinite(values)] = 0
+            asks = asks | ~np.isfinite(values)
+        able = asks if key.valid is None else asks & key.valid
+        return np.where(able, first, hashes), np.where(able, last, hashes)
+
+    def _bucket(self, values: NDArray[Any]) -> Hashes:
+        if values.dtype.kind != "f":
+            return np.floor_divide(values, int(self.width), dtype=np.int64)  # type: ignore[no-any-return]
+        with np.errstate(over="ignore", invalid="ignore"):
+            number = np.clip(np.floor(values / self.width), -_FAR, _FAR)
+        return np.nan_to_num(number).astype(np.int64)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        unit = 10**self.band.band.left.type.scale if isinstance(self.band, WholeBand) else 1
+        return f"buckets of {self.width / unit:g} of {self.band.band.right}"
+
+
+def key_hash(plan: Plan, who: str) -> KeyHash:
+    """A hash of what the condition says is equal."""
+    found = tuple(d for d in key_dimensions(plan.predicate) if isinstance(d, Equality))
+    if not found:
+        raise StreamJoinError(f"layout: {who} goes by keys that are equal, and the condition has no equality")
+    return KeyHash(found)
+
+
+def grouping(plan: Plan) -> KeyHash | Buckets | None:
+    """What rows that can match have in common: equal keys, else buckets of the first band with two ends."""
+    dimensions = list(key_dimensions(plan.predicate))
+    if equalities := tuple(d for d in dimensions if isinstance(d, Equality)):
+        return KeyHash(equalities)
+    return next((Buckets(d) for d in dimensions if isinstance(d, WholeBand | FloatBand) and _has_buckets(d)), None)
+
+
+def _has_buckets(dimension: Dimension) -> bool:
+    """Whether a band has two ends, and what is not finite matches among itself alone."""
+    assert isinstance(dimension, WholeBand | FloatBand)
+    return dimension.width is not None and all("finite" not in pair for pair in dimension.band.specials)
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Every bit of a word moves every bit of its hash (the finalizer of SplitMix64)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,176 @@
+"""What a join will do, in words and a drawing."""
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import indent
+
+from streamjoin.duration import format_duration
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi
+from streamjoin.predicate.expr import SIDES, Side
+from streamjoin.spark.build import Planned
+from streamjoin.window import Between, Tumbling
+
+_NAMED: dict[Side, str] = {"l": "left", "r": "right"}
+_MANY_COLUMNS = 12
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The plan of a join; `sections` are headings with their text, `plan` is what the checkpoint keeps of it."""
+
+    sections: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+    plan: str
+
+    def __str__(self) -> str:
+        parts = [f"{heading}\n{indent(text, '  ')}" for heading, text in self._all()]
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(heading)}</th>"
+            f"<td style='text-align:left'><pre style='margin:0'>{html.escape(text)}</pre></td></tr>"
+            for heading, text in self._all()
+        )
+        return f"<table>{rows}</table>"
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        yield from self.sections
+        if self.warnings:
+            yield "Warnings", "\n".join(f"- {warning}" for warning in self.warnings)
+
+
+def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
+    """The explanation of a join; `chosen` says that the layout was ours to choose, `selected` that columns were."""
+    sections = (
+        ("Condition", _condition(planned)),
+        ("Window", _window(planned)),
+        ("Layout", _layout(planned, chosen)),
+        ("State", _state(planned)),
+    )
+    return Explanation(sections, tuple(_warnings(planned, selected)), planned.text)
+
+
+def _condition(planned: Planned) -> str:
+    lines = [planned.predicate.text, ""]
+    served = [(c.kind, str(c), _served(planned, c)) for c in planned.predicate.conjuncts]
+    served += [("one-sided", str(c), "Spark, before the join") for side in SIDES for c in planned.filters[side]]
+    widths = [max((len(row[at]) for row in served), default=0) for at in range(2)]
+    lines += [f"{kind:<{widths[0]}}  {text:<{widths[1]}}  {by}" for kind, text, by in served]
+    return "\n".join(lines)
+
+
+def _served(planned: Planned, conjunct: Conjunct) -> str:
+    if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band):
+        return "Spark, after the join, on what the rest lets through"
+    match conjunct:
+        case Equi():
+            return "hash index"
+        case Band():
+            index = "grid or sorted index" if None not in (conjunct.lower, conjunct.upper) else "sorted index"
+            if conjunct in planned.predicate.residual:
+                return f"{index} narrows, Spark decides after the join"
+            return index if conjunct.decides else f"{index} narrows, compiled code decides"
+        case Compiled():
+            return "compiled code, on what the indexes let through"
+    return "Spark, before the join"
+
+
+def _window(planned: Planned) -> str:
+    window = planned.window
+    if isinstance(window, Tumbling):
+        bucket = f"{format_duration(window.size)} long"
+        return (
+            f"both rows fall into one bucket, {bucket}; a row is kept until the watermark has passed its bucket's end"
+        )
+    assert isinstance(window, Between)
+    low, high = ("<" if window.closed in kinds else "<=" for kinds in (("right", "neither"), ("left", "neither")))
+    interval = (
+        f"{format_duration(window.lower)} {low} right {planned.inputs['r'].time} - left {planned.inputs['l'].time} "
+        f"{high} {format_duration(window.upper)}"
+    )
+    kept = [
+        f"a {named} row is kept until the watermark has passed its time {_signed(stay)}"
+        for named, stay in (("left", window.last), ("right", -window.first))
+    ]
+    return "\n".join([interval, *kept])
+
+
+def _signed(stay: int) -> str:
+    return f"{'+' if stay >= 0 else '-'} {format_duration(abs(stay))}"
+
+
+def _layout(planned: Planned, chosen: bool) -> str:
+    layout, plan = planned.layout, planned.plan
+    lines = [
+        f"{layout}, {'chosen by rule' if chosen else 'as asked for'}: {layout.cells} cells on {planned.partitions} "
+        f"shuffle partitions; rows go by {layout.goes_by(plan)}",
+        "",
+        layout.drawing(),
+        "",
+    ]
+    for side in SIDES:
+        cost = layout.cost(side, plan)
+        lines.append(f"a {_NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {cost.stored:g}")
+    return "\n".join(lines)
+
+
+def _cells(count: float) -> str:
+    return "1 cell" if count == 1 else f"{count:g} cells"
+
+
+def _state(planned: Planned) -> str:
+    lines = []
+    for side in SIDES:
+        keys = [f"{key} {key.type}" for key in planned.predicate.keys(side)]
+        columns = [f"{'.'.join(c.path)} {c.type.simpleString()}" for c in planned.carried[side]]
+        lines += [
+            f"{_NAMED[side]} rows: their time; keys {', '.join(keys) or 'none'}; columns {', '.join(columns) or 'none'}"
+        ]
+    return "\n".join(lines)
+
+
+def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
+    conjuncts = planned.predicate.conjuncts
+    if not any(isinstance(c, Equi) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts):
+        yield (
+            "no part of the condition narrows: every pair of rows within the window is compared. An equality or a band "
+            "with two ends, such as abs(l.x - r.x) <= 5, would let an index do it"
+        )
+    carried = sum(len(planned.carried[side]) for side in SIDES)
+    if not selected and carried > _MANY_COLUMNS:
+        yield (
+            f"{carried} columns are kept in state and moved with every result: name those that are needed with "
+            'select=["l.id", ...]'
+        )
+    for side in SIDES:
+        delay, length = planned.inputs[side].delay, _length(planned)
+        if delay is not None and delay > length:
+            yield (
+                f"the {_NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window "
+                f"({format_duration(length)}): most of what is kept waits for late rows"
+            )
+    for side in SIDES:
+        if not _is_deterministic(planned, side):
+            yield (
+                f"the {_NAMED[side]} input has a column that differs each time it is computed (rand(), uuid(), "
+                "a user-defined function marked so): a task that is tried again may then lose or repeat results. "
+                "Compute it upstream and store it"
+            )
+
+
+def _length(planned: Planned) -> int:
+    window = planned.window
+    if isinstance(window, Tumbling):
+        return window.size
+    assert isinstance(window, Between)
+    return max(window.last - window.first, 0)
+
+
+def _is_deterministic(planned: Planned, side: Side) -> bool:
+    frame = planned.inputs[side].frame
+    return bool(frame._jdf.queryExecution().analyzed().deterministic())

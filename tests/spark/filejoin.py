@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import streamjoin as sj
+from streamjoin.layout import layout_of
 
 BAND = 5
 WINDOW_SECONDS = 15
@@ -41,6 +42,7 @@ class FileJoin:
     delay: str = "10 seconds"
     master: str = "local[2,4]"
     on: str = f"abs(l.x - r.x) <= {BAND}"
+    layout: str = "auto"
     conf: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -76,7 +78,14 @@ class FileJoin:
         )
         window = sj.within(f"{WINDOW_SECONDS} seconds")
         return sj.join(
-            left, right, on=self.on, window=window, time="ts", delay=self.delay, select=["l.id AS l", "r.id AS r"]
+            left,
+            right,
+            on=self.on,
+            window=window,
+            time="ts",
+            delay=self.delay,
+            select=["l.id AS l", "r.id AS r"],
+            layout="auto" if self.layout == "auto" else layout_of(self.layout),
         )
 
     def results(self, spark: SparkSession) -> Pairs:

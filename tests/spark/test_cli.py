@@ -55,6 +55,23 @@ def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(
     assert abs(float(deviation[1])) < 2
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("streamjoin r", "run"), ("streamjoin run --fo", "--format"), ("streamjoin demo --sk", "--skew")],
+)
+def test_a_shell_completes_commands_and_options(words: str, offered: str) -> None:
+    command = str(Path(sys.executable).with_name("streamjoin"))
+    shell = {**environment(), "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    script = subprocess.run(
+        [command], env={**shell, "_STREAMJOIN_COMPLETE": "bash_source"}, capture_output=True, text=True, check=True
+    )
+    assert "complete -o nosort -F _streamjoin_completion streamjoin" in script.stdout
+    answer = subprocess.run(
+        [command], env={**shell, "_STREAMJOIN_COMPLETE": "bash_complete"}, capture_output=True, text=True, check=True
+    )
+    assert f"plain,{offered}" in answer.stdout.splitlines()
+
+
 def test_run_joins_directories_once_and_goes_on_where_it_was(home: Path) -> None:
     (home / "job.toml").write_text(
         f'left = "trades"\nright = "quotes"\non = "{ON}"\nwithin = "5 seconds"\ntime = "ts"\ndelay = "10 seconds"\n'
@@ -68,7 +85,7 @@ def test_run_joins_directories_once_and_goes_on_where_it_was(home: Path) -> None
     write(home / "trades", "2", "price", [("09:30:05", "BETA", 40.9)])
     second = run(home, "run", "--config", "job.toml")
     assert second.returncode == 0, second.stderr
-    assert "1 matches found" in second.stdout
+    assert "1 match found" in second.stdout
     results = [json.loads(line) for file in (home / "near").glob("*.json") for line in file.read_text().splitlines()]
     assert sorted((row["sym"], row["ask"]) for row in results) == [
         ("ACME", 20.5),
@@ -90,9 +107,9 @@ def test_explain_shows_the_plan_and_another_plan_is_refused(home: Path) -> None:
         "--format=json",
         "--out=near",
     ]
-    explained = run(home, "run", *common, "--within=5 seconds", "--layout=1x2", "--explain")
+    explained = run(home, "run", *common, "--within=5 seconds", "--layout=Keyed(2)", "--explain")
     assert explained.returncode == 0, explained.stderr
-    assert "layout  Grid(1, 2)" in explained.stdout
+    assert "Keyed(2), as asked for: 2 cells" in explained.stdout
     assert run(home, "run", *common, "--within=5 seconds", "--once").returncode == 0
     write(home / "trades", "3", "price", [("09:30:06", "BETA", 40.9)])
     other = run(home, "run", *common, "--within=6 seconds", "--once")

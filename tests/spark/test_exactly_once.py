@@ -12,6 +12,9 @@ from tests.spark.damage import DAMAGES, damage, segment_files
 from tests.spark.filejoin import FileJoin, Pairs, expected, write_inputs
 from tests.spark.processes import Program, cluster, driver, pause
 
+OTHERS = ["Grid(2, 2)", "Scale(3)", "Cell(4)", "Keyed(8, spread=2)"]
+"""Layouts, beside the one that is chosen by rule."""
+
 SHORT, LONG = "3 seconds", "10 minutes"
 """Delays under which state expires during the run, and under which it does not."""
 
@@ -44,17 +47,18 @@ def lost_tasks(program: Program) -> int:
 
 
 @pytest.mark.parametrize(
-    ("files", "kills", "delay"),
+    ("files", "kills", "delay", "layout"),
     [
-        (6, 2, SHORT),
-        pytest.param(25, 12, SHORT, marks=pytest.mark.slow),
-        pytest.param(25, 12, LONG, marks=pytest.mark.slow),
+        (6, 2, SHORT, "Keyed(4)"),
+        *(pytest.param(6, 3, SHORT, layout, marks=pytest.mark.slow) for layout in OTHERS),
+        pytest.param(25, 12, SHORT, "auto", marks=pytest.mark.slow),
+        pytest.param(25, 12, LONG, "auto", marks=pytest.mark.slow),
     ],
 )
 def test_python_workers_killed_in_the_midst_of_batches_cost_no_result(
-    spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, kills: int, delay: str
+    spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, kills: int, delay: str, layout: str
 ) -> None:
-    told = job(tmp_path, files, delay, conf=CHATTY)
+    told = job(tmp_path, files, delay, conf=CHATTY, layout=layout)
     with driver(told) as program:
         # A task is given up after four failures, so a batch is struck until it has lost one task.
         for batch in range(files):
@@ -70,17 +74,18 @@ def test_python_workers_killed_in_the_midst_of_batches_cost_no_result(
 
 
 @pytest.mark.parametrize(
-    ("files", "kills", "delay"),
+    ("files", "kills", "delay", "layout"),
     [
-        (5, 1, SHORT),
-        pytest.param(20, 8, SHORT, marks=pytest.mark.slow),
-        pytest.param(20, 8, LONG, marks=pytest.mark.slow),
+        (5, 1, SHORT, "auto"),
+        *(pytest.param(8, 3, SHORT, layout, marks=pytest.mark.slow) for layout in OTHERS),
+        pytest.param(20, 8, SHORT, "auto", marks=pytest.mark.slow),
+        pytest.param(20, 8, LONG, "auto", marks=pytest.mark.slow),
     ],
 )
 def test_a_driver_killed_at_random_moments_goes_on_from_its_checkpoint(
-    spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, kills: int, delay: str
+    spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, kills: int, delay: str, layout: str
 ) -> None:
-    told = job(tmp_path, files, delay)
+    told = job(tmp_path, files, delay, layout=layout)
     for kill in range(kills):
         least = max(told.batches_done, (files - 2) * kill // kills) + chance.randrange(3)
         with driver(told) as program:

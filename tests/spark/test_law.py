@@ -19,7 +19,7 @@ from pyspark.sql import Row, SparkSession
 
 import streamjoin as sj
 from streamjoin import reference
-from streamjoin.layout import Grid
+from streamjoin.layout import Cell, Grid, Keyed, Layout, Scale
 from streamjoin.reference import Joined
 from streamjoin.window import Window
 from tests.spark.harness import batches, feed, micros, run, watermarks
@@ -98,7 +98,17 @@ QUICK = {
 }
 """One condition of each kind for every run; the others take their turn with the slow tests."""
 
-LAYOUTS = [Grid(1, 1), Grid(2, 3), Grid(1, 2), Grid(2, 2), Grid(2, 1)]
+LAYOUTS: list[Layout] = [Grid(2, 3), Scale(3), Grid(1, 2), Cell(3), Grid(2, 1), Grid(2, 2, by="time"), Grid(1, 1)]
+KEYED: dict[str, Layout] = {
+    "l.s = r.s": Keyed(3),
+    "l.x <=> r.a": Keyed(4, spread=2),
+    "l.x = r.a": Cell(4, hashed=True),
+    "abs(l.x - r.a) <= 1": Keyed(3),
+    "abs(l.x - r.a) <= 1 AND abs(l.y - r.b) <= 0.5": Keyed(8, spread=2),
+    "r.a <> 0 AND l.x = 10 / r.a": Keyed(5),
+}
+"""Conditions that have something to go by are run in a layout that goes by it."""
+
 WINDOWS: list[Window] = [
     *(sj.within("4 milliseconds", closed=closed) for closed in CLOSED),
     sj.tumbling("5 milliseconds"),
@@ -180,7 +190,7 @@ def rich(on: str, window: Window, count: int) -> History:
     return max(drawn(histories(), count), key=worth)
 
 
-def check(spark: SparkSession, scratch: Path, on: str, window: Window, layout: Grid, history: History) -> None:
+def check(spark: SparkSession, scratch: Path, on: str, window: Window, layout: Layout, history: History) -> None:
     left, right = (
         feed(scratch, DDL.format(*names), rows) for names, rows in ((LEFT, history.left), (RIGHT, history.right))
     )
@@ -222,12 +232,12 @@ def as_joined(row: Row) -> Joined:
 @pytest.mark.parametrize("on", [pytest.param(on, marks=() if on in QUICK else pytest.mark.slow) for on in CONDITIONS])
 def test_any_history_gives_the_reference_s_rows(spark: SparkSession, tmp_path: Path, on: str) -> None:
     number = list(CONDITIONS).index(on)
-    window, layout = WINDOWS[number % len(WINDOWS)], LAYOUTS[number % len(LAYOUTS)]
+    window, layout = WINDOWS[number % len(WINDOWS)], KEYED.get(on, LAYOUTS[number % len(LAYOUTS)])
     check(spark, tmp_path, on, window, layout, rich(on, window, 20))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("on", "layout"), list(product(CONDITIONS, LAYOUTS)), ids=str)
-def test_any_history_under_any_window_and_layout(spark: SparkSession, tmp_path: Path, on: str, layout: Grid) -> None:
+@pytest.mark.parametrize(("on", "layout"), [*product(CONDITIONS, LAYOUTS), *KEYED.items()], ids=str)
+def test_any_history_under_any_window_and_layout(spark: SparkSession, tmp_path: Path, on: str, layout: Layout) -> None:
     for window in drawn(st.sampled_from(WINDOWS), 3):
         check(spark, tmp_path, on, window, layout, rich(on, window, 8))

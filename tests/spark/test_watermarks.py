@@ -136,14 +136,23 @@ def test_a_late_row_that_the_condition_excludes_is_not_counted(spark: SparkSessi
 # What follows the join
 
 
-def test_a_join_is_joined_again(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (sj.Keyed(3), sj.Scale(2)),
+        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in (("auto", "auto"), (sj.Cell(3), sj.Grid(2, 2)))),
+    ],
+    ids=str,
+)
+def test_a_join_is_joined_again(spark: SparkSession, tmp_path: Path, one: Any, other: Any) -> None:
     a, b, c = ([1, 5], [9], [30], [60]), ([2, 4], [10], [31], [60]), ([3], [11, 6], [29], [60])
     first = joined(
         *(seconds(tmp_path, *side).stream(spark) for side in (a, b)),
-        on="l.x <> r.x",
+        on="l.x <> r.x AND abs(l.x - r.x) <= 100",
         select=["l.x AS xa", "r.x AS xb"],
         delay="20 seconds",
         name="first",
+        layout=one,
     )
     second = joined(
         first,
@@ -152,6 +161,7 @@ def test_a_join_is_joined_again(spark: SparkSession, tmp_path: Path) -> None:
         time=("join_time", "ts"),
         delay=(None, "20 seconds"),
         name="second",
+        layout=other,
     )
     every = [[second for batch in side for second in batch] for side in (a, b, c)]
     expected = [

@@ -193,7 +193,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--right-schema", metavar="DDL", help="Likewise.")
 @click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
 @click.option("--how", default="inner", show_default=True, help="Type of join.")
-@click.option("--layout", default="auto", show_default=True, help="auto, or a grid such as 2x3.")
+@click.option(
+    "--layout",
+    default="auto",
+    show_default=True,
+    help="auto, a grid such as 2x3, Scale(4), Cell(4), Keyed(8), Keyed(8, spread=2).",
+)
 @click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
 @click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
@@ -216,7 +221,8 @@ def run(
     Files that appear in the directories are joined with all that came before them, within the window. A run that was
     stopped, or killed, goes on from its checkpoint.
     """
-    from streamjoin.cli.files import FileJoin, layout_of, window_of
+    from streamjoin.cli.files import FileJoin, window_of
+    from streamjoin.layout import layout_of
 
     def work(spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         times, delays = _parts(o["time"]), _parts(o["delay"])
@@ -227,7 +233,7 @@ def run(
             "delay": (delays[0], delays[-1]),
             "how": o["how"],
             "select": _parts(o["select"]) if o["select"] else None,
-            "layout": layout_of(o["layout"]),
+            "layout": "auto" if o["layout"] == "auto" else layout_of(o["layout"]),
         }
         schemas = o["left_schema"], o["right_schema"]
         job = FileJoin(

@@ -126,9 +126,18 @@ def _loads(last: Progress) -> RenderableType:
     return table
 
 
+def matches_found(count: int) -> str:
+    """A number of matches in words.
+
+    >>> matches_found(1), matches_found(2000)
+    ('1 match', '2,000 matches')
+    """
+    return f"{count:,} {'match' if count == 1 else 'matches'}"
+
+
 def _line(last: Progress) -> str:
     return (
-        f"batch {last.batch}: {last.rows_left + last.rows_right} rows, {last.matches} matches, "
+        f"batch {last.batch}: {last.rows_left + last.rows_right} rows, {matches_found(last.matches)}, "
         f"{si(last.comparisons_per_second)} pairs/s, windows {si(last.state_rows)} rows {size(last.state_bytes)}, "
         f"load spread {last.load_std_percent:.1f} %, {last.seconds:.2f} s"
     )

@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 from rich.console import Console
 
-from streamjoin.cli.display import Monitor, si
+from streamjoin.cli.display import Monitor, matches_found, si
 from streamjoin.cli.quiet import reason
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
-from streamjoin.layout import Grid, Layout
 from streamjoin.window import Window
 
 FORMATS = ("parquet", "csv", "json", "orc")
@@ -65,7 +64,7 @@ class FileJoin:
             rows = sum(p.rows_left + p.rows_right for p in monitor.seen)
             late = sum(p.late_left + p.late_right for p in monitor.seen)
             noted = f", {late} late rows dropped" if late else ""
-            done = f"{si(rows)} rows in, {matches:,} matches found{noted}; results in {self.out}"
+            done = f"{si(rows)} rows in, {matches_found(matches)} found{noted}; results in {self.out}"
             console.print(done, highlight=False, soft_wrap=True)
 
     def _stream(self, spark: SparkSession, console: Console, named: str, path: str, given: str | None) -> DataFrame:
@@ -86,20 +85,6 @@ def _parsed(ddl: str) -> StructType:
     schema = StructType.fromDDL(ddl)
     assert isinstance(schema, StructType)
     return schema
-
-
-def layout_of(text: str) -> Layout | Literal["auto"]:
-    """A layout as it is written on the command line.
-
-    >>> layout_of("2x3")
-    Grid(m=2, n=3)
-    """
-    if text == "auto":
-        return "auto"
-    m, cross, n = text.lower().partition("x")
-    if not cross or not m.strip().isdigit() or not n.strip().isdigit():
-        raise StreamJoinError(f"--layout: got {text!r}; expected auto, or a grid such as 2x3")
-    return Grid(int(m), int(n))
 
 
 def window_of(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:

@@ -7,5 +7,19 @@ from streamjoin.layout.grid import Grid
 from streamjoin.layout.handshake import Handshake
 from streamjoin.layout.keyed import Keyed
 from streamjoin.layout.scale import Scale
+from streamjoin.layout.text import layout_of
 
-__all__ = ["Cell", "Copy", "Cost", "Grid", "Handshake", "Keyed", "Layout", "Part", "Router", "Scale", "automatic"]
+__all__ = [
+    "Cell",
+    "Copy",
+    "Cost",
+    "Grid",
+    "Handshake",
+    "Keyed",
+    "Layout",
+    "Part",
+    "Router",
+    "Scale",
+    "automatic",
+    "layout_of",
+]

@@ -28,7 +28,7 @@ CHUNK_BYTES = 32 << 20
 
 COUNTS = (
     *("rows_left", "rows_right", "late_left", "late_right", "invalid_rows"),
-    *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments"),
+    *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments", "rows_sent", "probes"),
 )
 SECONDS = ("worker_seconds", "probe_seconds")
 RESULTS = "cell int, block binary, counts array<bigint>, seconds array<double>"
@@ -175,6 +175,8 @@ class CellBatch:
         from streamjoin.worker import Block
 
         rows = Segment.from_bytes(record.block, f"{record.side} {record.part}.{record.seq}").rows
+        self._counts["rows_sent"] += len(rows)
+        self._counts["probes"] += len(rows) if record.probes else 0
         if record.first:
             side = "left" if record.side == "l" else "right"
             self._counts[f"rows_{side}"] += len(rows)

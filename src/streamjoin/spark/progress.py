@@ -11,7 +11,7 @@ _NONE_YET = "1970-01-01T00:00:00.000Z"
 
 @dataclass(frozen=True)
 class Progress:
-    """The metrics of one join in one micro-batch; counts of rows are of rows, not of their copies.
+    """The metrics of one join in one micro-batch; counts of rows are of rows, but `rows_sent` of their copies.
 
     `comparisons` are the pairs decided, as the papers count them: every probing row times the live opposite window;
     `examined` are those that were looked at. `load_*` say how evenly the comparisons fell on the cells.
@@ -31,6 +31,8 @@ class Progress:
     state_rows: int
     state_bytes: int
     segments: int
+    rows_sent: int
+    probes: int
     worker_seconds: float
     probe_seconds: float
     load_min: int

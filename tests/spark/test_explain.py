@@ -1,0 +1,100 @@
+"""`explain` says what the join will do, and warns of what may go wrong."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.spark.explain import Explanation
+
+SCHEMA = "ts timestamp, k string, x int, y double"
+ON = "l.k = r.k AND abs(l.x - r.x) <= 5 AND l.y * r.y > 2 AND l.x > 0 AND levenshtein(l.k, r.k) < 2"
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], SCHEMA)
+
+
+def explain(rows: DataFrame, **arguments: Any) -> Explanation:
+    return sj.explain(rows, rows, **{"on": ON, "window": sj.within("5 seconds"), "time": "ts", **arguments})
+
+
+def test_every_conjunct_is_shown_with_what_serves_it(rows: DataFrame) -> None:
+    text = str(explain(rows))
+    for kind, part, by in [
+        ("equi", "l.k = r.k", "hash index"),
+        ("band", "-5 <= l.x - r.x <= 5", "grid or sorted index"),
+        ("compiled", "l.y * r.y > 2", "compiled code"),
+        ("one-sided", "l.x > 0", "Spark, before the join"),
+        ("residual", "levenshtein(l.k, r.k) < 2", "Spark, after the join"),
+    ]:
+        assert any(kind in line and part in line and by in line for line in text.splitlines()), (kind, text)
+
+
+def test_window_layout_and_state_are_told(rows: DataFrame) -> None:
+    text = str(explain(rows, window=sj.between("-1 minute", "5 seconds", closed="left"), layout=sj.Grid(2, 3)))
+    assert "-1 minute <= right ts - left ts < 5 seconds" in text
+    assert "a left row is kept until the watermark has passed its time + 4 seconds 999 milliseconds" in text
+    assert "a right row is kept until the watermark has passed its time + 1 minute" in text
+    assert "Grid(2, 3), as asked for: 6 cells on 2 shuffle partitions; rows go by a hash of the whole row" in text
+    assert sj.Grid(2, 3).drawing().splitlines()[2] in text
+    assert "a left row is sent to 3 cells and stored in 3" in text
+    assert "a right row is sent to 2 cells and stored in 2" in text
+    assert "columns ts timestamp, k string, x int, y double" in text
+    assert "kept until the watermark has passed its bucket's end" in str(explain(rows, window=sj.tumbling("1 minute")))
+
+
+def test_a_layout_that_was_not_asked_for_is_named(rows: DataFrame) -> None:
+    assert "Grid(1, 2), chosen by rule" in str(explain(rows))
+    assert "rows go by a hash of l.k = r.k" in str(explain(rows, layout=sj.Keyed(2)))
+
+
+def test_a_notebook_gets_a_table_with_the_same_words(rows: DataFrame) -> None:
+    explained = explain(rows)
+    page = explained._repr_html_()
+    assert page.startswith("<table>")
+    assert "l.y * r.y &gt; 2" in page
+    assert repr(explained) == str(explained)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warning"),
+    [
+        ({"on": "l.y < r.y"}, "no part of the condition narrows"),
+        ({"on": "l.y <> r.y"}, "no part of the condition narrows"),
+    ],
+)
+def test_a_condition_that_narrows_nothing_is_warned_of(
+    rows: DataFrame, arguments: dict[str, Any], warning: str
+) -> None:
+    assert any(warning in said for said in explain(rows, **arguments).warnings)
+    assert not explain(rows).warnings
+
+
+def test_wide_rows_are_warned_of_unless_columns_were_chosen(spark: SparkSession) -> None:
+    wide = spark.createDataFrame([], SCHEMA + "".join(f", c{n} string" for n in range(10)))
+    assert any("28 columns" in said for said in explain(wide).warnings)
+    assert not explain(wide, select=["l.x"]).warnings
+
+
+def test_a_delay_beyond_the_window_is_warned_of(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS x")
+    told = sj.explain(stream, stream, on="l.x = r.x", window=sj.within("5 seconds"), time="ts", delay="1 minute")
+    assert [said.split(" is longer")[0] for said in told.warnings] == [
+        "the left stream's delay of 1 minute",
+        "the right stream's delay of 1 minute",
+    ]
+
+
+def test_a_column_that_differs_each_time_is_warned_of(rows: DataFrame) -> None:
+    told = sj.explain(
+        rows.selectExpr("*", "rand() AS u"), rows, on="l.k = r.k", window=sj.within("5 seconds"), time="ts"
+    )
+    assert [said.split(" has")[0] for said in told.warnings] == ["the left input"]
+
+
+def test_an_argument_that_join_does_not_take_is_refused(rows: DataFrame) -> None:
+    with pytest.raises(TypeError, match="unexpected argument 'shape'; it takes those of join"):
+        explain(rows, shape="round")

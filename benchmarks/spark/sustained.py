@@ -33,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--window", type=int, nargs="+", default=[60, 300, 900])
     parser.add_argument("--screened", type=int, nargs="*", default=[60, 300], help="windows where all six are tried")
+    parser.add_argument("--name", default="spark-sustained")
     parser.add_argument("--patience", type=float, default=900)
     options = parser.parse_args()
     spark, rows = session(), []
@@ -63,7 +64,7 @@ def main() -> None:
         add(window, f"Spark's join, {store}, {step} s", rate, found, native_rate)
         rate, found = largest(lambda r: pace(spark, ours(), r, window), start_ours)
         add(window, "streamjoin, 10 s", rate, found, native_rate)
-        add(window, "Spark moves the rows, 10 s", rate, pace(spark, through, rate, window), native_rate)
+        add(window, "Spark moves the rows, 10 s", rate, pace(spark, through, rate, window, batches=20), native_rate)
     spark.stop()
     about = (
         "The papers' benchmark on local[2], noop sink, full windows; rates are rows per second and stream: the "
@@ -71,7 +72,7 @@ def main() -> None:
         "for Spark moving the rows the speed at our rate. Micro-batches of the length that is named."
     )
     header = ["window", "contestant", "rate", "event s per s", "CPU s per M rows", "results per event s", "to Spark's"]
-    report("spark-sustained", about, header, rows)
+    report(options.name, about, header, rows)
 
 
 if __name__ == "__main__":

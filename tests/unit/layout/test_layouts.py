@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,8 @@ def rows_of(plan: Plan, side: Side, found: Sequence[dict[str, Any]]) -> Rows:
 
 def hashes_of(rows: Rows, seed: int) -> np.ndarray:
     """A hash of each row's content: equal rows have equal ones."""
-    return np.array([hash((seed, repr(row))) for row in rows.payload.to_pylist()], np.int64)
+    digests = b"".join(blake2b(repr((seed, row)).encode(), digest_size=8).digest() for row in rows.payload.to_pylist())
+    return np.frombuffer(digests, np.int64)
 
 
 Places = tuple[list[set[int]], list[set[int]], Counter[int]]
@@ -205,7 +207,7 @@ def loads(layout: Layout, plan: Plan, left: Rows, right: Rows, seed: int = 1) ->
     """Pairs that meet in each cell, in both directions."""
     probes, stores = (np.zeros((2, layout.cells), np.int64) for _ in range(2))
     for at, (side, rows) in enumerate((("l", left), ("r", right))):
-        for part in layout.router(plan)(side, rows, hashes_of(rows, seed)):
+        for part in layout.router(plan)(side, rows, hashes_of(rows, 2 * seed + at)):
             for copy in part.copies:
                 probes[at, copy.cell] += len(part.rows) * copy.probes
                 stores[at, copy.cell] += len(part.rows) * copy.stores

@@ -9,16 +9,18 @@ tried again routes as it did the first time.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
-from streamjoin.worker import Plan
+
+if TYPE_CHECKING:  # a layout is named without Numba, which takes its time
+    from streamjoin.pane import Rows
+    from streamjoin.worker import Plan
 
 Hashes: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.int64]
@@ -42,7 +44,7 @@ class Part:
     copies: tuple[Copy, ...]
 
 
-Router: TypeAlias = Callable[[Side, Rows, Hashes], Iterator[Part]]
+Router: TypeAlias = "Callable[[Side, Rows, Hashes], Iterator[Part]]"
 """Takes rows of one side and a hash of all that each holds, and says where they go."""
 
 
@@ -63,18 +65,18 @@ class Layout(ABC):
         """How many cells there are, numbered from 0."""
 
     @abstractmethod
-    def router(self, plan: Plan) -> Router:
+    def router(self, plan: "Plan") -> Router:
         """Where rows go in this join; refuses a join that lacks what the layout goes by."""
 
     @abstractmethod
-    def cost(self, side: Side, plan: Plan) -> Cost:
+    def cost(self, side: Side, plan: "Plan") -> Cost:
         """What becomes of a row of one side."""
 
     @abstractmethod
     def drawing(self) -> str:
         """The cells, and the way a row of each side takes."""
 
-    def goes_by(self, plan: Plan) -> str:
+    def goes_by(self, plan: "Plan") -> str:
         """What decides where a row goes."""
         del plan
         return "a hash of the whole row"

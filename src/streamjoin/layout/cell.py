@@ -14,16 +14,19 @@ of bucket b begin at cell b, so that also what comes at one time is stored all o
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from streamjoin.duration import format_duration
 from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, slot_length, whole_number
-from streamjoin.layout.keys import KeyHash, key_hash
 from streamjoin.layout.scale import line_drawing
-from streamjoin.pane import Rows
 from streamjoin.predicate.expr import SIDES, Side
-from streamjoin.worker import Plan
+
+if TYPE_CHECKING:
+    from streamjoin.layout.keys import KeyHash
+    from streamjoin.pane import Rows
+    from streamjoin.worker import Plan
 
 BASIC_WINDOWS = 16
 """A window has at least this many basic windows, and a multiple of the number of cells."""
@@ -44,29 +47,31 @@ class Cell(Layout):
         """All of them alike."""
         return self.n
 
-    def router(self, plan: Plan) -> Router:
+    def router(self, plan: "Plan") -> Router:
         """To all cells, at home where the basic window says."""
+        from streamjoin.layout.keys import key_hash
+
         buckets = key_hash(plan, "Cell(hashed=True)") if self.hashed else None
         return partial(self._route, {"l": self.basic_window(plan, "l"), "r": self.basic_window(plan, "r")}, buckets)
 
     def _route(
-        self, lengths: dict[Side, int], buckets: KeyHash | None, side: Side, rows: Rows, hashes: Hashes
+        self, lengths: dict[Side, int], buckets: "KeyHash | None", side: Side, rows: "Rows", hashes: Hashes
     ) -> Iterator[Part]:
         numbers = rows.time // lengths[side]
         if buckets is not None:
             numbers = numbers + np.mod(buckets(side, rows, hashes), self.n)
         return everywhere(np.mod(numbers, self.n), self.n)
 
-    def basic_window(self, plan: Plan, side: Side) -> int:
+    def basic_window(self, plan: "Plan", side: Side) -> int:
         """The length of a basic window in microseconds."""
         return slot_length(plan.window, side, self.n * -(-BASIC_WINDOWS // self.n))
 
-    def cost(self, side: Side, plan: Plan) -> Cost:
+    def cost(self, side: Side, plan: "Plan") -> Cost:
         """One stored copy."""
         del side, plan
         return Cost(self.n, 1)
 
-    def goes_by(self, plan: Plan) -> str:
+    def goes_by(self, plan: "Plan") -> str:
         """Basic windows."""
         left, right = (format_duration(self.basic_window(plan, side)) for side in SIDES)
         key = ", and a hash of the key" if self.hashed else ""

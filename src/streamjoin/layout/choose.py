@@ -8,15 +8,20 @@ The rule, a pure function of the condition and of the number of shuffle partitio
    with the root of n.
 """
 
+from typing import TYPE_CHECKING
+
 from streamjoin.layout.base import Layout
 from streamjoin.layout.grid import near_square
 from streamjoin.layout.keyed import Keyed
-from streamjoin.layout.keys import grouping
-from streamjoin.worker import Plan
+
+if TYPE_CHECKING:
+    from streamjoin.worker import Plan
 
 
-def automatic(plan: Plan, partitions: int) -> Layout:
+def automatic(plan: "Plan", partitions: int) -> Layout:
     """The layout for this join on so many shuffle partitions."""
+    from streamjoin.layout.keys import grouping
+
     if partitions > 4 and partitions % 4 == 0 and grouping(plan) is not None:
         return Keyed(partitions, spread=2)
     return near_square(partitions)

@@ -18,16 +18,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, slot_length, split, whole_number
-from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
-from streamjoin.worker import Plan
+
+if TYPE_CHECKING:
+    from streamjoin.pane import Rows
+    from streamjoin.worker import Plan
 
 
 @dataclass(frozen=True)
@@ -52,20 +54,20 @@ class Grid(Layout):
         """All cells of the grid; cell (i, j) is number ``i * n + j``."""
         return self.m * self.n
 
-    def router(self, plan: Plan) -> Router:
+    def router(self, plan: "Plan") -> Router:
         """Rows of one stripe go to all its cells."""
         if self.by == "hash":
             return self._by_hash
         return partial(self._by_time, self._slots(plan))
 
-    def _slots(self, plan: Plan) -> dict[Side, int]:
+    def _slots(self, plan: "Plan") -> dict[Side, int]:
         return {"l": slot_length(plan.window, "l", self.m), "r": slot_length(plan.window, "r", self.n)}
 
-    def _by_hash(self, side: Side, rows: Rows, hashes: Hashes) -> Iterator[Part]:
+    def _by_hash(self, side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
         del rows
         return self._dealt(side, hashes)
 
-    def _by_time(self, slots: dict[Side, int], side: Side, rows: Rows, hashes: Hashes) -> Iterator[Part]:
+    def _by_time(self, slots: dict[Side, int], side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
         del hashes
         return self._dealt(side, rows.time // slots[side])
 
@@ -79,13 +81,13 @@ class Grid(Layout):
         """The cells of a row of the grid, or for the right side of a column."""
         return range(stripe * self.n, (stripe + 1) * self.n) if side == "l" else range(stripe, self.cells, self.n)
 
-    def cost(self, side: Side, plan: Plan) -> Cost:
+    def cost(self, side: Side, plan: "Plan") -> Cost:
         """As many copies as a stripe has cells."""
         del plan
         copies = self.n if side == "l" else self.m
         return Cost(copies, copies)
 
-    def goes_by(self, plan: Plan) -> str:
+    def goes_by(self, plan: "Plan") -> str:
         """A hash, or slots of time."""
         if self.by == "hash":
             return super().goes_by(plan)

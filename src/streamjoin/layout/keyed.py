@@ -15,16 +15,19 @@ in g * g of a key's pairs.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, split, whole_number
 from streamjoin.layout.grid import Grid
-from streamjoin.layout.keys import BUCKET, Buckets, KeyHash, grouping
-from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
-from streamjoin.worker import Plan
+
+if TYPE_CHECKING:
+    from streamjoin.layout.keys import Buckets, KeyHash
+    from streamjoin.pane import Rows
+    from streamjoin.worker import Plan
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,11 @@ class Keyed(Layout):
     def _block(self) -> Grid:
         return Grid(self.spread, self.spread)
 
-    def router(self, plan: Plan) -> Router:
+    def router(self, plan: "Plan") -> Router:
         """To the groups that the row's key belongs to."""
         return partial(self._route, self._grouping(plan))
 
-    def _route(self, by: KeyHash | Buckets, side: Side, rows: Rows, hashes: Hashes) -> Iterator[Part]:
+    def _route(self, by: "KeyHash | Buckets", side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
         groups, block = self.n // self.spread**2, self._block
         first, last = by.groups(side, rows, hashes)
         more = np.minimum(last - first, groups - 1)
@@ -72,7 +75,9 @@ class Keyed(Layout):
             ]
             yield Part(positions, tuple(Copy(cell, first=number == 0) for number, cell in enumerate(cells)))
 
-    def _grouping(self, plan: Plan) -> KeyHash | Buckets:
+    def _grouping(self, plan: "Plan") -> "KeyHash | Buckets":
+        from streamjoin.layout.keys import grouping
+
         found = grouping(plan)
         if found is None:
             raise StreamJoinError(
@@ -81,13 +86,12 @@ class Keyed(Layout):
             )
         return found
 
-    def cost(self, side: Side, plan: Plan) -> Cost:
+    def cost(self, side: Side, plan: "Plan") -> Cost:
         """One copy for each cell of a stripe; of some left rows a second time."""
-        twice = side == "l" and self.n > self.spread**2 and isinstance(self._grouping(plan), Buckets)
-        copies = self.spread * (1 + 1 / BUCKET if twice else 1)
-        return Cost(copies, copies)
+        again = self._grouping(plan).again if side == "l" and self.n > self.spread**2 else 0
+        return Cost(self.spread * (1 + again), self.spread * (1 + again))
 
-    def goes_by(self, plan: Plan) -> str:
+    def goes_by(self, plan: "Plan") -> str:
         """The keys."""
         within = "" if self.spread == 1 else ", and within it a hash of the whole row"
         return f"{self._grouping(plan)}{within}"

@@ -6,7 +6,7 @@ bucket or, near a border, two.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,21 +25,13 @@ BUCKET = 8
 _FAR = 2.0**61  # buckets beyond are one: their numbers and the distance between two of them stay whole
 
 
-class Grouping(Protocol):
-    """What rows are brought together by."""
-
-    def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
-        """The first group of each row, and the last one: rows that can match have one in common.
-
-        Right rows have one alone, and so have rows that cannot match anything, by the hash of all they hold.
-        """
-
-
 @dataclass(frozen=True)
 class KeyHash:
     """Rows with equal keys have equal hashes."""
 
     equalities: tuple[Equality, ...]
+    again: ClassVar[float] = 0.0
+    """The share of left rows that go to a second group."""
 
     def __call__(self, side: Side, rows: Rows, hashes: Hashes) -> Hashes:
         mixed = np.zeros(len(rows), np.uint64)
@@ -52,7 +44,10 @@ class KeyHash:
         return np.where(unable, hashes, mixed.view(np.int64))
 
     def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
-        """The hash is the group."""
+        """The first group of each row, and the last one: rows that can match have one in common.
+
+        Right rows have one alone, and so have rows that cannot match anything, by the hash of all they hold.
+        """
         found = self(side, rows, hashes)
         return found, found
 
@@ -65,6 +60,7 @@ class Buckets:
     """Rows within a band of each other have a bucket in common."""
 
     band: WholeBand | FloatBand
+    again: ClassVar[float] = 1 / BUCKET
 
     @property
     def width(self) -> float | int:

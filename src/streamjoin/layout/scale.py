@@ -12,13 +12,16 @@ row says which cell keeps it, so that a task that is tried again keeps the same 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, whole_number
-from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
-from streamjoin.worker import Plan
+
+if TYPE_CHECKING:
+    from streamjoin.pane import Rows
+    from streamjoin.worker import Plan
 
 
 @dataclass(frozen=True)
@@ -35,16 +38,16 @@ class Scale(Layout):
         """All of them alike."""
         return self.n
 
-    def router(self, plan: Plan) -> Router:
+    def router(self, plan: "Plan") -> Router:
         """To all cells, at home where the hash says."""
         del plan
         return self._route
 
-    def _route(self, side: Side, rows: Rows, hashes: Hashes) -> Iterator[Part]:
+    def _route(self, side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
         del side, rows
         return everywhere(np.mod(hashes, self.n), self.n)
 
-    def cost(self, side: Side, plan: Plan) -> Cost:
+    def cost(self, side: Side, plan: "Plan") -> Cost:
         """One stored copy."""
         del side, plan
         return Cost(self.n, 1)

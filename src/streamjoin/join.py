@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import HOWS
+from streamjoin.how import how_of
 from streamjoin.layout import Handshake, Layout
 from streamjoin.predicate import On
 from streamjoin.window import Window
@@ -44,7 +44,7 @@ def join(
     :param time: the event-time columns of left and right, timestamps; one name if it is the same.
     :param delay: how far a row may come behind the latest one of its stream and still count: one value, or one for each
         side. It is for inputs that have no watermark of their own; a batch join needs none.
-    :param how: "inner".
+    :param how: "inner", "left", "right", "full", "left_semi" or "left_anti", or another of Spark's names for them.
     :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; what is not asked for is not kept.
     :param layout: which worker compares which pair: `Grid`, `Scale`, `Cell`, `Keyed`, or "auto" for one cell per
         shuffle partition, laid out by the condition (``explain`` says how and why).
@@ -52,9 +52,11 @@ def join(
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
-    The result is an ordinary DataFrame: the columns of left, those of right, and `join_time`, the later of the two
-    times, which is its event time for operators that follow. Rows before the watermark of their micro-batch and rows
-    without a time are dropped and counted; rows that a one-sided part of `on` excludes never enter the join.
+    The result is an ordinary DataFrame: the columns of left, those of right (not of a semi or anti join), and
+    `join_time`, the later of the two times, which is its event time for operators that follow. A row that met nobody
+    comes out once the watermark has passed the last time at which a partner could have come; that is its `join_time`.
+    Rows before the watermark of their micro-batch and rows without a time are dropped and counted. A part of `on` that
+    speaks of one side alone keeps rows out of the join, but of a side that is preserved it only decides on matches.
     """
     from streamjoin.spark.build import plan
 
@@ -81,10 +83,6 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
 def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
     how, ordered, layout, window, name = (arguments[key] for key in ("how", "ordered", "layout", "window", "name"))
-    if how not in (*HOWS, "outer"):
-        raise StreamJoinError(f"how: got {how!r}; expected 'inner'")
-    if how != "inner":
-        raise StreamJoinError(f"how: {how!r} is not yet possible on Spark; expected 'inner'")
     if ordered:
         raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
     if isinstance(layout, Handshake):
@@ -101,6 +99,7 @@ def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
     return {
         **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
+        "how": how_of(how),
         "time": _pair("time", arguments["time"], str),
         "delay": _delays(arguments["delay"]),
         "layout": None if layout == "auto" else layout,

@@ -19,8 +19,9 @@ from pyspark.sql import Row, SparkSession
 
 import streamjoin as sj
 from streamjoin import reference
+from streamjoin.how import How
 from streamjoin.layout import Cell, Grid, Keyed, Layout, Scale
-from streamjoin.reference import Joined
+from streamjoin.reference import Batch, Joined
 from streamjoin.window import Window
 from tests.spark.harness import batches, feed, micros, run, watermarks
 from tests.strategies import CLOSED, multiset, us
@@ -174,23 +175,34 @@ def drawn(strategy: SearchStrategy[T], count: int) -> list[T]:
 # The law
 
 
-def expected(on: str, window: Window, history: History) -> reference.Result:
-    return reference.join(batches(history.left, history.right, history.delay), CONDITIONS[on], window)
+def expected(on: str, window: Window, history: History, how: How = "inner") -> reference.Result:
+    """What the law says; the last batch, without rows, is the one that Spark runs once the watermark has moved."""
+    last = Batch([], [], watermarks((history.left, history.right), history.delay)[-1])
+    cut = [*batches(history.left, history.right, history.delay), last]
+    return reference.join(cut, CONDITIONS[on], window, how, ended=False)
 
 
-def rich(on: str, window: Window, count: int) -> History:
+def rich(on: str, window: Window, count: int, how: How = "inner") -> History:
     """Of so many histories, the one with the most to get wrong: different results, distances, late rows."""
 
     def worth(history: History) -> int:
-        result = expected(on, window, history)
-        distances = {j.right["ts"] - j.left["ts"] for j in result.rows}
+        result = expected(on, window, history, how)
+        distances = {j.right["ts"] - j.left["ts"] for j in result.rows if j.left and j.right}
         late = 10 * min(result.late_left, 5) + 10 * min(result.late_right, 5)
         return len(multiset(result.rows)) + 4 * len(distances) + late
 
     return max(drawn(histories(), count), key=worth)
 
 
-def check(spark: SparkSession, scratch: Path, on: str, window: Window, layout: Layout, history: History) -> None:
+def check(
+    spark: SparkSession,
+    scratch: Path,
+    on: str,
+    window: Window,
+    layout: Layout | str,
+    history: History,
+    how: How = "inner",
+) -> None:
     left, right = (
         feed(scratch, DDL.format(*names), rows) for names, rows in ((LEFT, history.left), (RIGHT, history.right))
     )
@@ -202,20 +214,22 @@ def check(spark: SparkSession, scratch: Path, on: str, window: Window, layout: L
         time="ts",
         delay=(us(history.delay[0]), us(history.delay[1])),
         layout=layout,
+        how=how,
     )
     found = run(joined)
-    law = expected(on, window, history)
+    law = expected(on, window, history, how)
     marks = watermarks((history.left, history.right), history.delay)
     assert found.watermarks == marks[: len(found.watermarks)]
     assert multiset(map(as_joined, found.rows)) == multiset(law.rows), history
-    assert sum(found.metric("late_left")) == late(on, 0, history, marks), history
-    assert sum(found.metric("late_right")) == late(on, 1, history, marks), history
+    assert sum(found.metric("late_left")) == late(on, 0, history, marks, how), history
+    assert sum(found.metric("late_right")) == late(on, 1, history, marks, how), history
     assert sum(found.metric("invalid_rows")) == law.invalid, history
 
 
-def late(on: str, side: int, history: History, marks: list[int | None]) -> int:
+def late(on: str, side: int, history: History, marks: list[int | None], how: How) -> int:
     """How many rows of a side enter the join too late."""
-    enters = ENTERS.get(on, (lambda row: True, lambda row: True))[side]
+    preserved = how in (("left", "full", "left_anti"), ("right", "full"))[side]
+    enters = (lambda row: True) if preserved or on not in ENTERS else ENTERS[on][side]
     pairs = zip((history.left, history.right)[side], marks, strict=False)
     return sum(
         mark is not None and row["ts"] is not None and row["ts"] < mark and enters(row)
@@ -225,8 +239,10 @@ def late(on: str, side: int, history: History, marks: list[int | None]) -> int:
 
 
 def as_joined(row: Row) -> Joined:
-    values = [micros(value) if name in ("ts_l", "ts_r", "join_time") else value for name, value in row.asDict().items()]
-    return Joined(dict(zip(LEFT, values[:4], strict=True)), dict(zip(RIGHT, values[4:8], strict=True)), values[8])
+    times = ("ts", "ts_l", "ts_r", "join_time")
+    values = [micros(value) if name in times else value for name, value in row.asDict().items()]
+    left, right = dict(zip(LEFT, values[:4], strict=True)), dict(zip(RIGHT, values[4:-1], strict=False))
+    return Joined(*(side if side.get("ts") is not None else None for side in (left, right)), values[-1])
 
 
 @pytest.mark.parametrize("on", [pytest.param(on, marks=() if on in QUICK else pytest.mark.slow) for on in CONDITIONS])

@@ -2,7 +2,7 @@
 
 from streamjoin.layout.base import Copy, Cost, Layout, Part, Router
 from streamjoin.layout.cell import Cell
-from streamjoin.layout.choose import automatic
+from streamjoin.layout.choose import automatic, bound
 from streamjoin.layout.grid import Grid
 from streamjoin.layout.handshake import Handshake
 from streamjoin.layout.keyed import Keyed
@@ -21,5 +21,6 @@ __all__ = [
     "Router",
     "Scale",
     "automatic",
+    "bound",
     "layout_of",
 ]

@@ -87,8 +87,9 @@ class Keyed(Layout):
         return found
 
     def cost(self, side: Side, plan: "Plan") -> Cost:
-        """One copy for each cell of a stripe; of some left rows a second time."""
-        again = self._grouping(plan).again if side == "l" and self.n > self.spread**2 else 0
+        """One copy for each cell of a stripe; of some rows of one side a second time."""
+        by = self._grouping(plan)
+        again = by.again if side == by.wide and self.n > self.spread**2 else 0
         return Cost(self.spread * (1 + again), self.spread * (1 + again))
 
     def goes_by(self, plan: "Plan") -> str:

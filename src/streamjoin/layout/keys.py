@@ -1,8 +1,8 @@
 """What a layout can go by in the condition: equal keys, or the buckets of a band.
 
 Rows that can match are brought together: those with equal keys by a hash of them, those within a band by buckets
-``floor(value / width)`` of the right key's values. A left row asks for an interval of those values, which touches one
-bucket or, near a border, two.
+``floor(value / width)`` of one side's values. A row of the other side asks for an interval of those values, which
+touches one bucket or, near a border, two.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,9 @@ class KeyHash:
     """Rows with equal keys have equal hashes."""
 
     equalities: tuple[Equality, ...]
+    wide: ClassVar[Side] = "l"
     again: ClassVar[float] = 0.0
-    """The share of left rows that go to a second group."""
+    """The share of rows of the `wide` side that go to a second group."""
 
     def __call__(self, side: Side, rows: Rows, hashes: Hashes) -> Hashes:
         mixed = np.zeros(len(rows), np.uint64)
@@ -57,14 +58,18 @@ class KeyHash:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Rows within a band of each other have a bucket in common."""
+    """Rows within a band of each other have a bucket in common: that of the value of one side.
+
+    The other side, `wide`, goes to all buckets where a partner may be.
+    """
 
     band: WholeBand | FloatBand
+    wide: Side = "l"
     again: ClassVar[float] = 1 / BUCKET
 
     @property
     def width(self) -> float | int:
-        """The width of a bucket, in values of the right key."""
+        """The width of a bucket, in values of the key."""
         found = self.band.width
         assert found is not None
         if isinstance(self.band, WholeBand):
@@ -72,15 +77,15 @@ class Buckets:
         return BUCKET * found or 1.0
 
     def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
-        """Buckets from the left row's least partner to its greatest; that of the right row's value."""
+        """Buckets from a wide row's least partner to its greatest; that of the other row's value."""
         key = rows.keys[self.band.keys.of(side)]
         values = np.asarray(key.values)
         like = np.empty(0, np.int64 if isinstance(self.band, WholeBand) else np.float64)
-        if side == "r":
+        if side != self.wide:
             low = high = values.astype(like.dtype)
             asks = np.ones(len(rows), np.bool_)
         else:
-            asked = self.band.intervals("l", rows, like)
+            asked = self.band.intervals(side, rows, like)
             low, high, asks = asked.low, asked.high, asked.asks & (asked.low <= asked.high)
         first, last = self._bucket(low), self._bucket(high)
         if values.dtype.kind == "f":  # NaN and the infinities match among themselves at most: they meet in one place
@@ -99,7 +104,8 @@ class Buckets:
 
     def __str__(self) -> str:
         unit = 10**self.band.band.left.type.scale if isinstance(self.band, WholeBand) else 1
-        return f"buckets of {self.width / unit:g} of {self.band.band.right}"
+        key = self.band.band.right if self.wide == "l" else self.band.band.left
+        return f"buckets of {self.width / unit:g} of {key}"
 
 
 def key_hash(plan: Plan, who: str) -> KeyHash:
@@ -115,7 +121,9 @@ def grouping(plan: Plan) -> KeyHash | Buckets | None:
     dimensions = list(key_dimensions(plan.predicate))
     if equalities := tuple(d for d in dimensions if isinstance(d, Equality)):
         return KeyHash(equalities)
-    return next((Buckets(d) for d in dimensions if isinstance(d, WholeBand | FloatBand) and _has_buckets(d)), None)
+    wide: Side = "r" if plan.preserves("l") else "l"  # one worker must see all that a preserved row meets
+    bands = (d for d in dimensions if isinstance(d, WholeBand | FloatBand) and _has_buckets(d))
+    return next((Buckets(band, wide) for band in bands), None)
 
 
 def _has_buckets(dimension: Dimension) -> bool:

@@ -12,20 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.collector import labelled
+from streamjoin.spark.collector import PLACE, SHARED, labelled, settle, shared_out
+from streamjoin.spark.collector import packed as pack
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job, unpacked
 
 if TYPE_CHECKING:
     from streamjoin.predicate.expr import Side
-    from streamjoin.worker import Block
+    from streamjoin.worker import Block, Worker
 
 BLOCK_ROWS = 1 << 14
 """A block is no longer than this: from each partition a cell holds one beyond its window."""
 
 STEP_ROWS = 1 << 16
+_SHARED = pa.schema([("cell", pa.int32()), ("stripe", pa.int32()), ("page", pa.int32()), ("block", pa.binary())])
 _ORDER = ("cell", "since", "side", "part", "seq")
 
 
@@ -38,15 +41,44 @@ def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, ar
         sorted_right.mapInArrow(partial(emit, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
     )
     placed = blocks.where("block IS NOT NULL").repartition(job.layout.cells, "cell").sortWithinPartitions(*_ORDER)
-    return placed.mapInArrow(partial(_joined, packed, arrow), schema)
+    if not job.plan.shared:
+        return placed.mapInArrow(partial(_joined, packed, arrow), schema)
+    answers = placed.mapInArrow(partial(_answered, packed), SHARED).repartition(F.expr(PLACE))
+    in_order = answers.sortWithinPartitions("stripe", "page")
+    return in_order.mapInArrow(partial(settle, packed, arrow, in_order=True), schema)
 
 
 def _joined(job: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function of `mapInArrow` that joins the cells of a partition, one after the other."""
-    records = (record for batch in batches for record in _records(batch))
-    for _, of_cell in groupby(records, key=lambda record: record["cell"]):
-        for results in _cell(unpacked(job), of_cell):
+    for _, _, found in _worked(unpacked(job), batches):
+        for results in found:
             yield labelled(results, schema)
+
+
+def _answered(job: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same where several cells decide who met nobody: results and answers, as `settle` takes them."""
+    told = unpacked(job)
+    for cell, worker, found in _worked(told, batches):
+        for results in found:
+            yield _shared([(cell, -1, 0, pack(results))])
+        if answers := [(cell, *answer) for answer in shared_out(told.layout, cell, worker.undecided)]:
+            yield _shared(answers)
+
+
+def _shared(records: list[tuple[int, int, int, bytes]]) -> pa.RecordBatch:
+    return pa.record_batch([list(column) for column in zip(*records, strict=True)], schema=_SHARED)
+
+
+def _worked(job: Job, batches: Iterator[pa.RecordBatch]) -> "Iterator[tuple[int, Worker, Iterator[pa.RecordBatch]]]":
+    """Step by step the number of a cell, its worker and what it finds."""
+    from streamjoin.worker import Worker
+
+    records = (record for batch in batches for record in _records(batch))
+    for key, of_cell in groupby(records, key=lambda record: record["cell"]):
+        cell, worker = job.cells.index(key), Worker(job.plan, journal=False)
+        for since, blocks in _steps(of_cell):
+            yield cell, worker, worker.process(blocks["l"], blocks["r"], since)
+        yield cell, worker, worker.finish()
 
 
 def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -54,15 +86,6 @@ def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     for at in range(batch.num_rows):
         record = {name: columns[name][at].as_py() for name in _ORDER}
         yield record | {"block": columns["block"][at].as_buffer()}
-
-
-def _cell(job: Job, records: Iterator[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    from streamjoin.worker import Worker
-
-    worker = Worker(job.plan, journal=False)
-    for since, blocks in _steps(records):
-        yield from worker.process(blocks["l"], blocks["r"], since)
-    yield from worker.finish()
 
 
 def _steps(records: Iterator[dict[str, Any]]) -> "Iterator[tuple[int, dict[Side, list[Block]]]]":

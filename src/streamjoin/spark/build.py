@@ -10,7 +10,8 @@ from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout import Layout, automatic
+from streamjoin.how import How
+from streamjoin.layout import Layout, automatic, bound
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.predicate.expr import SIDES, Column, Side, to_sql
@@ -26,7 +27,7 @@ from streamjoin.spark.fields import (
     is_hashable,
     result_fields,
 )
-from streamjoin.spark.inputs import WATERMARK, Frames, Input, read
+from streamjoin.spark.inputs import LAGS, WATERMARK, Frames, Input, read
 from streamjoin.spark.job import Job, KeySource, Source
 from streamjoin.spark.placement import cell_keys
 from streamjoin.spark.session import check
@@ -45,6 +46,7 @@ def plan(
     *,
     on: On,
     window: Window | None,
+    how: How,
     time: tuple[str, str],
     delay: tuple[Duration | None, Duration | None],
     select: Sequence[str] | None,
@@ -75,7 +77,7 @@ def plan(
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _own_name(name, [field for side in SIDES for field in inputs[side].schema.fields])
-    return Planned(spark, inputs, predicate, window, select, layout, suffixes, name)
+    return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
 
 
 def _own_name(name: str, fields: list[StructField]) -> str:
@@ -121,18 +123,19 @@ class Planned:
         inputs: dict[Side, Input],
         predicate: Predicate,
         window: Window,
+        how: How,
         select: Sequence[str] | None,
         layout: Layout | None,
         suffixes: tuple[str, str],
         name: str,
     ) -> None:
         self._spark, self.inputs, self.window, self._name = spark, inputs, window, name
-        filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter("inner", window)]
+        filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self._condition = str(predicate)
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
-        self._fields = result_fields(schemas, select, suffixes)
+        self._fields = result_fields(schemas, select, suffixes, how)
         needed = [field.carried for field in self._fields]
         for conjunct in self.predicate.residual:
             needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
@@ -142,10 +145,11 @@ class Planned:
         left, right = (
             pa.schema([(self._internal(c), arrow_type(c, _UTC)) for c in self.carried[side]]) for side in SIDES
         )
-        self.plan = Plan(self.predicate, window, left, right)
+        lagging = tuple(side for side in SIDES if inputs[side].lags)
+        plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
         self.partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        self.layout = layout or automatic(self.plan, self.partitions)
-        self.layout.router(self.plan)  # refuses what it cannot serve
+        self.layout = layout or automatic(plan, self.partitions)
+        self.plan = bound(self.layout, plan)
 
     def result(self) -> DataFrame:
         """The whole flow, from inputs to results under their own names."""
@@ -155,7 +159,8 @@ class Planned:
         cells = tuple(cell_keys(self.layout.cells, self.partitions))
         job = Job(self._name, self.text, self.plan, self.layout, cells, sources, self._cache())
         zone = self._spark.conf.get("spark.sql.session.timeZone") or _UTC
-        carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in SIDES for c in self.carried[side]]
+        results: tuple[Side, ...] = ("l",) if self.plan.how in ("left_semi", "left_anti") else SIDES
+        carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in results for c in self.carried[side]]
         spark_schema = StructType(
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
@@ -167,7 +172,9 @@ class Planned:
             rows = rows.where(to_sql(conjunct.exact, self._resolved))
         names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, _NAMES: self._names()}) if streaming else result
+        if not streaming:
+            return result
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, _NAMES: self._names()})
 
     def _emitted(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
@@ -207,6 +214,7 @@ class Planned:
         """What tells this join from others: state that was written under another text is refused."""
         lines = [
             f"on      {self._condition}".replace("\n", "\n        "),
+            f"how     {self.plan.how}",
             f"window  {self.window}",
             f"layout  {self.layout} on {self.partitions} shuffle partitions",
             f"        by {self.layout.goes_by(self.plan)}",

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.collector import packed
+from streamjoin.spark.collector import SHARED, packed, shared_out
 from streamjoin.spark.emitter import PLAN_KEY
 from streamjoin.spark.job import Job, unpacked
 
@@ -31,9 +31,9 @@ COUNTS = (
     *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments", "rows_sent", "probes"),
 )
 SECONDS = ("worker_seconds", "probe_seconds")
-RESULTS = "cell int, block binary, counts array<bigint>, seconds array<double>"
-"""A record holds a block of results, or what a cell counted, in the order of `COUNTS` and `SECONDS`. In few columns:
-Spark turns each of them from pandas into Arrow for every record."""
+RESULTS = f"{SHARED}, counts array<bigint>, seconds array<double>"
+"""A record holds a block of results or of rows that met nobody in a cell (see `collector`), or what a cell counted, in
+the order of `COUNTS` and `SECONDS`. In few columns: Spark turns each of them from pandas into Arrow every time."""
 
 
 class CellProcessor(StatefulProcessor):
@@ -44,19 +44,33 @@ class CellProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
-        self._state = CellState(handle)
+        self._handle, self._state = handle, CellState(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Join what arrived in this cell."""
-        started = perf_counter()
-        job, cell = unpacked(self._job), int(key[0])
+        job = unpacked(self._job)
         self._state.load(job)
-        if cell == PLAN_KEY:
-            if self._state.manifest is None:
-                self._state.save(job, b"", {})
-            return
-        milliseconds = timerValues.getCurrentWatermarkInMs()
-        batch = CellBatch(job, cell, self._state, milliseconds * 1000 if milliseconds > 0 else None)
+        if key[0] != PLAN_KEY:
+            if self._state.tick is not None:
+                self._handle.deleteTimer(self._state.tick)  # what it was for happens now
+            yield from self._batch(job, int(key[0]), rows, timerValues)
+        elif self._state.manifest is None:
+            self._state.save(job, b"", {})
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+        """The watermark has moved on in a batch without rows: let out who has waited."""
+        del expiredTimerInfo
+        job = unpacked(self._job)
+        self._state.load(job)
+        yield from self._batch(job, int(key[0]), iter(()), timerValues)
+
+    def _batch(self, job: Job, cell: int, rows: Iterator[pd.DataFrame], timers: Any) -> Iterator[pd.DataFrame]:
+        started = perf_counter()
+        watermark = max(timers.getCurrentWatermarkInMs(), 0)
+        if job.plan.lags:  # then every batch concerns every cell, also one that only moves the watermark
+            self._state.tick = watermark + 1
+            self._handle.registerTimer(self._state.tick)
+        batch = CellBatch(job, cell, self._state, watermark * 1000 or None)
         try:
             yield from batch.run(rows, started)
         finally:
@@ -75,11 +89,13 @@ class CellState:
         self.manifest: bytes | None = None
         self._chunks: dict[str, int] = {}
         self.cached: dict[str, str] = {}
+        self.tick: int | None = None
+        """When the cell's timer goes off, if it has one."""
 
     def load(self, job: Job) -> None:
         """Read the note of this cell; refuse what was written under another plan."""
         found = self._note.get()
-        self.manifest, self.cached, self._chunks = None, {}, {}
+        self.manifest, self.cached, self._chunks, self.tick = None, {}, {}, None
         if found is None:
             return
         text, manifest, noted = found
@@ -90,11 +106,12 @@ class CellState:
             )
         self.manifest = bytes(manifest)
         cell = json.loads(bytes(noted)) if noted else {}
-        self.cached, self._chunks = cell.get("cached", {}), cell.get("chunks", {})
+        self.cached, self._chunks, self.tick = cell.get("cached", {}), cell.get("chunks", {}), cell.get("tick")
 
     def save(self, job: Job, manifest: bytes, cached: dict[str, str]) -> None:
         """Write the note of this cell."""
-        cell = json.dumps({"cached": cached, "chunks": self._chunks}, separators=(",", ":")).encode()
+        noted = {"cached": cached, "chunks": self._chunks, "tick": self.tick}
+        cell = json.dumps(noted, separators=(",", ":")).encode()
         self._note.update((job.text, manifest, cell))
 
     def get(self, name: str) -> bytes | None:
@@ -144,16 +161,22 @@ class CellBatch:
         blocks = self._blocks(frames)
         worker, outside = self._worker(), 0.0
         for results in worker.process(blocks["l"], blocks["r"], self._watermark):
-            record = _record(block=packed(results), cell=None, counts=None, seconds=None)
+            record = self._record(block=packed(results))
             paused = perf_counter()
             yield record
             outside += perf_counter() - paused
+        for stripe, page, block in shared_out(self._job.layout, self._number, worker.undecided):
+            yield self._record(stripe=stripe, page=page, block=block)
         self._store(worker)
         self._cache.check()
         self._count(worker)
         counts = [self._counts[name] for name in COUNTS]
         seconds = [perf_counter() - started - outside, worker.last.probe_seconds]
-        yield _record(block=None, cell=self._number, counts=counts, seconds=seconds)
+        yield self._record(counts=counts, seconds=seconds)
+
+    def _record(self, **values: Any) -> pd.DataFrame:
+        empty = {"cell": self._number, "stripe": -1, "page": 0, "block": None, "counts": None, "seconds": None}
+        return pd.DataFrame({name: [value] for name, value in {**empty, **values}.items()})
 
     def close(self) -> None:
         """Let go of the files."""
@@ -225,7 +248,3 @@ class CellBatch:
             "state_bytes": size.bytes,
             "segments": size.segments,
         }
-
-
-def _record(**values: Any) -> pd.DataFrame:
-    return pd.DataFrame({name: [value] for name, value in values.items()})

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.how import How
 from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.predicate.pointer import suggestion
 
@@ -48,16 +49,19 @@ def backticked(path: Iterable[str]) -> str:
 
 
 def result_fields(
-    schemas: dict[Side, StructType], select: Sequence[str] | None, suffixes: tuple[str, str]
+    schemas: dict[Side, StructType], select: Sequence[str] | None, suffixes: tuple[str, str], how: How
 ) -> list[Field]:
     """The columns of the result in order, under names that are all different."""
     chosen: list[tuple[str | None, Carried]]
+    sides: tuple[Side, ...] = ("l",) if how in ("left_semi", "left_anti") else SIDES
     if select is None:
-        chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in SIDES for f in schemas[side].fields]
+        chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in sides for f in schemas[side].fields]
     else:
         if isinstance(select, str) or not isinstance(select, Sequence):
             raise StreamJoinError(f"select: expected a list such as ['l.id', 'r.price AS ask']; got {select!r}")
         chosen = [found for text in select for found in _chosen(text, schemas)]
+        if "r" not in sides and any(carried.side == "r" for _, carried in chosen):
+            raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
     own = {side: {carried.path[-1].lower() for _, carried in chosen if carried.side == side} for side in SIDES}
     clashing = (own["l"] & own["r"]) | {JOIN_TIME}
     suffix = dict(zip(SIDES, suffixes, strict=True))

@@ -14,6 +14,8 @@ from streamjoin.spark.fields import backticked, find
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows an event-time column."""
+LAGS = "streamjoin.lags"
+"""Metadata of a `join_time` that may lie before the watermark of its batch."""
 
 _NTZ_TIME = "__streamjoin_time"
 Frames = DataFrame | Sequence[DataFrame]
@@ -33,6 +35,8 @@ class Input:
     """The column that the watermark stands on, as SQL."""
     delay: int | None
     """How long the watermark waits for late rows, in microseconds; of a batch None."""
+    lags: bool
+    """Whether rows may lie before the watermark of their batch: those of a join that were decided late."""
 
     @property
     def is_streaming(self) -> bool:
@@ -67,7 +71,8 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
         given = [_watermarked(named, frame, column.path[0], event, delay) for frame in given]
     waits = [f.metadata[WATERMARK] for frame in given for f in frame.schema.fields if WATERMARK in f.metadata]
     wait = int(max(waits)) * 1000 if waits else None
-    return Input(side, reduce(DataFrame.unionByName, given), schema, column.path[0], micros, event, wait)
+    lags = any(f.metadata.get(LAGS) for frame in given for f in frame.schema.fields if f.name == column.path[0])
+    return Input(side, reduce(DataFrame.unionByName, given), schema, column.path[0], micros, event, wait, lags)
 
 
 def _must_agree(named: str, frames: list[DataFrame]) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from streamjoin.spark.cache import CacheSpec, remove
 from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
-from streamjoin.spark.collector import collect
+from streamjoin.spark.collector import PLACE, collect, settle
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job
 
@@ -28,14 +28,17 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     )
     results = blocks.groupBy("cell").transformWithStateInPandas(CellProcessor(packed), RESULTS, "append", "EventTime")
     _clean_up_after_queries(left.sparkSession, job.cache)
-    observed = results.observe(job.name, *_metrics())
-    return observed.where("block IS NOT NULL").select("block").mapInArrow(partial(collect, arrow), schema)
+    blocks = results.observe(job.name, *_metrics()).where("block IS NOT NULL")
+    if not job.plan.shared:
+        return blocks.select("block").mapInArrow(partial(collect, arrow), schema)
+    together = blocks.repartition(F.expr(PLACE)).select("cell", "stripe", "page", "block")
+    return together.mapInArrow(partial(settle, packed, arrow, in_order=False), schema)
 
 
 def _metrics() -> list[Column]:
     """What the cells counted, put together; `loads` holds the comparisons of each cell."""
     load = F.col("counts")[COUNTS.index("comparisons")]
-    in_order = F.sort_array(F.collect_list(F.when(F.col("cell").isNotNull(), F.struct("cell", load.alias("load")))))
+    in_order = F.sort_array(F.collect_list(F.when(load.isNotNull(), F.struct("cell", load.alias("load")))))
     return [
         *(F.sum(F.col("counts")[at]).alias(name) for at, name in enumerate(COUNTS)),
         *(F.sum(F.col("seconds")[at]).alias(name) for at, name in enumerate(SECONDS)),

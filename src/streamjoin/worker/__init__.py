@@ -1,7 +1,8 @@
 """The join on blocks: admit, probe, store, expire."""
 
 from streamjoin.worker.counters import Counters, Size
+from streamjoin.worker.output import Undecided, decided
 from streamjoin.worker.plan import Block, Plan
 from streamjoin.worker.worker import Worker
 
-__all__ = ["Block", "Counters", "Plan", "Size", "Worker"]
+__all__ = ["Block", "Counters", "Plan", "Size", "Undecided", "Worker", "decided"]

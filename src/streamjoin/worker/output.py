@@ -1,6 +1,8 @@
 """Results in bounded blocks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +41,28 @@ class Output:
     def block(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
         """Columns of results with their time."""
         return pa.RecordBatch.from_arrays([*columns, pa.array(join_time)], schema=self._schema)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Results of rows that met nobody in one of several workers, with the ranks that they have in all of them."""
+
+    side: Side
+    ranks: NDArray[np.int64]
+    results: pa.RecordBatch
+
+
+def decided(found: Sequence[Sequence[tuple[NDArray[np.int64], pa.RecordBatch]]]) -> Iterator[pa.RecordBatch]:
+    """The rows of one side that met nobody in any of these workers, given ranks and results of each.
+
+    All workers were given the same rows in the same order, so a row has one rank in all.
+    """
+    alone = [np.concatenate([ranks for ranks, _ in of_one]) for of_one in found]
+    nowhere = reduce(np.intersect1d, alone)
+    for ranks, results in found[0]:
+        kept = np.isin(ranks, nowhere, assume_unique=True)
+        if kept.any():
+            yield results.filter(pa.array(kept))
 
 
 class Matches:

@@ -39,6 +39,10 @@ class Plan:
     right: pa.Schema
     how: How = "inner"
     names: tuple[str, ...] | None = None
+    shared: tuple[Side, ...] = ()
+    """Preserved sides whose rows meet their partners in several workers: who met nobody here may have elsewhere."""
+    lagging: tuple[Side, ...] = ()
+    """Sides whose rows may lie before the watermark of their batch, though not before that of the batch before."""
     kernel: str = "auto"
     block_rows: int = 1 << 16
     block_bytes: int = 8 << 20
@@ -83,6 +87,11 @@ class Plan:
     def preserves(self, side: Side) -> bool:
         """Whether it matters for a row of this side that it met nobody, or met somebody for the first time."""
         return side in _PRESERVED[self.how]
+
+    @property
+    def lags(self) -> bool:
+        """Whether results may lie before the watermark of their batch: rows that met nobody come after their time."""
+        return bool(self.lagging) or self.how in ("left", "right", "full", "left_anti")
 
     @property
     def fingerprint(self) -> str:

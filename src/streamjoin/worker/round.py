@@ -13,7 +13,7 @@ from streamjoin.predicate.expr import OTHER, SIDES, Side
 from streamjoin.worker.admit import Mask
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Horizon, Pushers, horizon, ranks_of, unmatched
-from streamjoin.worker.output import Matches, Output
+from streamjoin.worker.output import Matches, Output, Undecided
 from streamjoin.worker.plan import Plan
 from streamjoin.worker.ready import Arrived, Ranks, Seen, Times, kept, sees
 from streamjoin.worker.semi import Earliest
@@ -41,7 +41,9 @@ class Round:
     output: Output
     stores: Mapping[Side, Store]
     counters: Counters
+    undecided: list[Undecided]
     watermark: int | None
+    admitted: int | None  # the watermark that no fresh row lies before
     latest: int  # the time of the latest row of all
 
     def run(self, arrived: Arrived) -> Iterator[pa.RecordBatch]:
@@ -50,15 +52,15 @@ class Round:
         with clock("store"):
             pushers = {side: Pushers(_times(arrived, side), self.stores[side].ranked) for side in SIDES}
             fresh = {side: found for side in SIDES if (found := self._fresh(side, arrived, pushers)) is not None}
-            now = {side: self._horizon(side) for side in SIDES}
+            now = {side: self._horizon(side, self.watermark) for side in SIDES}
         yield from timed("probe", self._probe(fresh, now))
         for side in SIDES:
             yield from timed("expire", self._expire(side, fresh.get(side), now[side], pushers[side]))
             with clock("store"):
                 self._store(side, fresh.get(side), now[side])
 
-    def _horizon(self, side: Side) -> Horizon:
-        return horizon(self.plan.window, side, self.watermark, self.stores[side].ranked)
+    def _horizon(self, side: Side, watermark: int | None) -> Horizon:
+        return horizon(self.plan.window, side, watermark, self.stores[side].ranked)
 
     # Before the steps: who does what
 
@@ -77,7 +79,7 @@ class Round:
             arrivals = store.number(arrivals.here())
         rows, stores = arrivals.rows, arrivals.stores
         if not self.plan.counts:  # who comes after its last chance can only probe
-            in_time = ~self._horizon(side).over(rows)
+            in_time = ~self._horizon(side, self.admitted).over(rows)
             stores = in_time if stores is None else in_time & stores
         segment = store.segment(_where(rows, stores))
         if segment is not None and arrived[OTHER[side]] is not None and self._within_round(OTHER[side]):
@@ -173,7 +175,13 @@ class Round:
         over, ranks = over[alone], ranks[alone]
         if len(over):
             join_time = unmatched(self.plan.window, side, rows.time[over], ranks, pushers, self.latest)
-            yield from self.output.alone(side, rows.payload, over, join_time)
+            results = self.output.alone(side, rows.payload, over, join_time)
+            if side not in self.plan.shared:
+                yield from results
+                return
+            for block in results:
+                self.undecided.append(Undecided(side, ranks[: block.num_rows], block))
+                ranks = ranks[block.num_rows :]
 
     # 3. Store
 

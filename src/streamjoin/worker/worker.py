@@ -26,7 +26,7 @@ from streamjoin.worker.admit import Arrivals, admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED, LEAST
 from streamjoin.worker.journal import Journal
-from streamjoin.worker.output import Output, gathered
+from streamjoin.worker.output import Output, Undecided, gathered
 from streamjoin.worker.plan import Block, Plan
 from streamjoin.worker.ready import Arrived, rounds
 from streamjoin.worker.round import Round
@@ -68,6 +68,8 @@ class Worker:
         self._watermark: int | None = None
         self._latest = LEAST
         self._in_batch = False
+        self.undecided: list[Undecided] = []
+        """Rows of the last batch that met nobody here, on a side that is shared with other workers."""
 
     def process(self, left: Blocks = (), right: Blocks = (), watermark: int | None = None) -> Iterator[pa.RecordBatch]:
         """Join the blocks of one micro-batch, which runs under this watermark."""
@@ -164,6 +166,7 @@ class Worker:
             raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
         self._in_batch = True
         self.last = Counters()
+        self.undecided.clear()
         for block in gathered(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
             self.last.results += block.num_rows
             yield block
@@ -176,11 +179,15 @@ class Worker:
             arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
             ready = self._in_order(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
         for until, rows in ready:
-            steps = Round(self.plan, self._matcher, self._output, self._stores, self.last, until, self._latest)
+            steps = Round(
+                *(self.plan, self._matcher, self._output, self._stores, self.last, self.undecided),
+                *(until, self._watermark if self.plan.lagging else until, self._latest),
+            )
             yield from steps.run(rows)
 
     def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Arrivals | None:
-        admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, watermark)
+        late = self._watermark if side in self.plan.lagging else watermark
+        admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late
         else:

@@ -1,5 +1,7 @@
 """Outer, semi and anti joins on Spark yield what the reference says, in every layout that serves them."""
 
+from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -8,10 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
+from streamjoin import reference
 from streamjoin.how import HOWS, How
 from streamjoin.layout import Cell, Grid, Keyed, Layout, Scale
+from streamjoin.reference import Batch, Row
 from streamjoin.window import Window
-from tests.spark.test_law import CONDITIONS, WINDOWS, check, rich
+from tests.spark.harness import Feed, feed, micros, run
+from tests.spark.test_law import CONDITIONS, DDL, LEFT, RIGHT, WINDOWS, as_joined, check, rich
+from tests.strategies import multiset
 
 BANDS = "abs(l.x - r.a) <= 1 AND abs(l.y - r.b) <= 0.5"
 SIDED = "l.x = r.a AND l.y >= 0.5 AND r.s <> 'a'"
@@ -83,3 +89,88 @@ def test_a_semi_join_has_the_columns_of_the_left_side(spark: SparkSession) -> No
         assert sj.join(rows, rows, how=how, **arguments).columns == ["ts", "x", "join_time"]
         with pytest.raises(sj.StreamJoinError, match=r"select: a result of how='left_\w+' is a left row"):
             sj.join(rows, rows, how=how, select=["r.x"], **arguments)
+
+
+# What follows
+
+
+FAR, SECOND = 10_000, 1_000_000
+
+
+def stream(scratch: Path, *cut: list[int]) -> Feed:
+    """Rows at these seconds, their x the same number; in the end one far away, so that all before it is decided."""
+    rows = [[{"ts": s * SECOND, "x": s} for s in batch] for batch in (*cut, [FAR], [FAR + 1])]
+    return feed(scratch, "ts timestamp, x int", rows)
+
+
+def relation(*cut: list[int]) -> list[Row]:
+    return [{"ts": s * SECOND, "x": s} for batch in cut for s in batch]
+
+
+def joined(left: list[Row], right: list[Row], on: Callable[[Row, Row], bool | None], how: How) -> list[Row]:
+    """The join of whole relations: what the law says of them without any watermark."""
+    found = reference.join([Batch(left, right, None)], on, sj.within("3 seconds"), how, ended=True)
+    return [
+        {**{f"l_{k}": v for k, v in (j.left or {}).items()}, **{f"r_{k}": v for k, v in (j.right or {}).items()}}
+        | {"ts": j.join_time}
+        for j in found.rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "layout"),
+    [
+        ("left", "full", "left_anti", "auto"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [("full", "left_semi", "left", sj.Grid(1, 1)), ("left_anti", "right", "full", sj.Grid(2, 2))]
+        ),
+    ],
+)
+def test_three_joins_in_a_row_see_each_other_s_rows_in_time(
+    spark: SparkSession, tmp_path: Path, first: How, second: How, third: How, layout: Any
+) -> None:
+    a, b = ([1, 5, 9], [14, 20], [33], [50, 51]), ([2, 6], [15, 16], [26, 33], [58])
+    c, d = ([1, 8], [17, 23], [36], [40, 51]), ([4, 9], [12, 20, 28], [39], [61])
+    common = {"window": sj.within("3 seconds"), "layout": layout}
+    one = sj.join(
+        *(stream(tmp_path, *cut).stream(spark) for cut in (a, b)),
+        **{"on": "l.x <> r.x", "time": "ts", "delay": "5 seconds", "how": first, "select": ["l.x"], **common},
+    )
+    two = sj.join(
+        one,
+        stream(tmp_path, *c).stream(spark),
+        on="l.x > 1 AND r.x > 1", time=("join_time", "ts"), delay=(None, "5 seconds"), how=second,
+        **({"select": ["l.x"]} | common),
+    )
+    three = sj.join(
+        two,
+        stream(tmp_path, *d).stream(spark),
+        on="true", time=("join_time", "ts"), delay=(None, "5 seconds"), how=third, select=["l.x"],
+        **common,
+    )
+    x = [relation(*cut) for cut in (a, b, c, d)]
+    law = joined(x[0], x[1], lambda l, r: l["x"] != r["x"], first)
+    law = [{"ts": row["ts"], "x": row.get("l_x")} for row in law]
+    law = joined(law, x[2], lambda l, r: None if l["x"] is None else l["x"] > 1 and r["x"] > 1, second)
+    law = [{"ts": row["ts"], "x": row.get("l_x")} for row in law]
+    law = joined(law, x[3], lambda l, r: True, third)
+    found = run(three)
+    wanted = Counter((row.get("l_x"), row["ts"]) for row in law)
+    assert Counter((r.x, micros(r.join_time)) for r in found.rows if micros(r.join_time) < FAR * SECOND) == wanted
+    assert len(wanted) > 4
+    for name in ("streamjoin", "streamjoin-2", "streamjoin-3"):
+        assert sum(found.metric("late_left", name)) + sum(found.metric("late_right", name)) == 0
+
+
+@pytest.mark.parametrize("how", [how for how in HOWS if how != "inner"])
+@pytest.mark.parametrize("layout", ["auto", pytest.param(sj.Grid(2, 2), marks=pytest.mark.slow)], ids=str)
+def test_a_batch_join_lets_everybody_out(spark: SparkSession, tmp_path: Path, how: How, layout: Any) -> None:
+    if how == "left_semi" and layout != "auto":
+        pytest.skip("a semi join is not shared out")
+    history = rich(SIDED, WINDOWS[0], 10, how)
+    left, right = ([row for batch in side for row in batch] for side in (history.left, history.right))
+    frames = [feed(tmp_path, DDL.format(*names), [rows]).table(spark) for names, rows in ((LEFT, left), (RIGHT, right))]
+    found = sj.join(*frames, on=SIDED, window=WINDOWS[0], time="ts", how=how, layout=layout).collect()
+    law = reference.join([Batch(left, right, None)], CONDITIONS[SIDED], WINDOWS[0], how, ended=True)
+    assert multiset(map(as_joined, found)) == multiset(law.rows)

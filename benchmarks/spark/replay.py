@@ -77,11 +77,11 @@ class Replay:
 Contestant = Callable[[SparkSession, Replay, float], DataFrame]
 
 
-def ours(layout: Layout | str = "auto", on: str = ON) -> Contestant:
+def ours(layout: Layout | str = "auto", on: str = ON, how: str = "inner") -> Contestant:
     def build(spark: SparkSession, replay: Replay, window: float) -> DataFrame:
         left, right = replay.stream(spark, "left"), replay.stream(spark, "right")
         within = sj.within(f"{window} seconds")
-        return sj.join(left, right, on=on, window=within, time="ts", delay="0 seconds", layout=layout)
+        return sj.join(left, right, on=on, window=within, time="ts", delay="0 seconds", layout=layout, how=how)
 
     return build
 

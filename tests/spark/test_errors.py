@@ -45,7 +45,10 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"time": ("ts", "ts", "ts")}, "time: got .* expected a pair"),
         ({"time": None}, "time: got None; expected a pair"),
         ({"how": "sideways"}, "how: got 'sideways'"),
-        ({"how": "left"}, "how: 'left' is not yet possible on Spark"),
+        (
+            {"how": "left", "on": "l.x = r.x AND levenshtein(string(l.x), string(r.x)) < 2"},
+            "on: only Spark can evaluate",
+        ),
         ({"ordered": True}, "ordered: .*not yet possible"),
         ({"layout": "square"}, r"layout: got 'square'; expected 'auto' or a layout such as Grid\(2, 2\)"),
         ({"layout": (2, 2)}, "layout: got"),

@@ -46,6 +46,13 @@ def test_window_layout_and_state_are_told(rows: DataFrame) -> None:
     assert "kept until the watermark has passed its bucket's end" in str(explain(rows, window=sj.tumbling("1 minute")))
 
 
+def test_the_type_is_told_with_the_stage_that_it_takes(rows: DataFrame) -> None:
+    plain, shared = (str(explain(rows, on="l.k = r.k", how="full", layout=n)) for n in (sj.Keyed(2), sj.Grid(2, 2)))
+    assert "full: all pairs, and rows of both sides that met nobody" in plain
+    assert "a second stage" not in plain
+    assert "left and right rows are in several cells each: a second stage finds out" in shared
+
+
 def test_a_layout_that_was_not_asked_for_is_named(rows: DataFrame) -> None:
     assert "Grid(1, 2), chosen by rule" in str(explain(rows))
     assert "rows go by a hash of l.k = r.k" in str(explain(rows, layout=sj.Keyed(2)))

@@ -192,7 +192,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--left-schema", metavar="DDL", help='By default inferred; such as "ts TIMESTAMP, x INT".')
 @click.option("--right-schema", metavar="DDL", help="Likewise.")
 @click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
-@click.option("--how", default="inner", show_default=True, help="Type of join.")
+@click.option("--how", default="inner", show_default=True, help="inner, left, right, full, left_semi or left_anti.")
 @click.option(
     "--layout",
     default="auto",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from streamjoin.duration import format_duration
+from streamjoin.how import How
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi
 from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.spark.build import Planned
@@ -49,6 +50,7 @@ def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
     sections = (
         ("Condition", _condition(planned)),
         ("Window", _window(planned)),
+        ("Type", _type(planned)),
         ("Layout", _layout(planned, chosen)),
         ("State", _state(planned)),
     )
@@ -98,6 +100,25 @@ def _window(planned: Planned) -> str:
         for named, stay in (("left", window.last), ("right", -window.first))
     ]
     return "\n".join([interval, *kept])
+
+
+_TYPES: dict[How, str] = {
+    "inner": "pairs alone",
+    "left": "all pairs, and left rows that met nobody, when they are let go",
+    "right": "all pairs, and right rows that met nobody, when they are let go",
+    "full": "all pairs, and rows of both sides that met nobody, when they are let go",
+    "left_semi": "left rows that met somebody, each at its first match",
+    "left_anti": "left rows that met nobody, when they are let go",
+}
+
+
+def _type(planned: Planned) -> str:
+    plan = planned.plan
+    lines = [f"{plan.how}: {_TYPES[plan.how]}"]
+    if plan.shared:
+        sides = " and ".join(_NAMED[side] for side in plan.shared)
+        lines.append(f"{sides} rows are in several cells each: a second stage finds out who met nobody in any of them")
+    return "\n".join(lines)
 
 
 def _signed(stay: int) -> str:

@@ -54,7 +54,8 @@ class Plan:
         if residual and self.how != "inner":
             raise StreamJoinError(
                 f"on: only Spark can evaluate {' AND '.join(residual)}, and only after the join, "
-                f"so how={self.how!r} cannot know which rows met nobody; expected how='inner'"
+                f"so how={self.how!r} cannot know which rows met nobody. Compute a column of it before the join and "
+                "compare that by = or <, or take how='inner'"
             )
         if self.names is not None and len(self.names) != len(self.columns) + 1:
             raise StreamJoinError(

@@ -87,19 +87,28 @@ def layouts(cells: int) -> list[Layout]:
     return [grid, Scale(cells), Cell(cells), Keyed(cells), *spread, Grid(grid.m, grid.n, by="time")]
 
 
-def predicted(layout: Layout, rows: tuple[int, int]) -> float | str:
-    """What uniform hashing predicts, in percent: sqrt((n - 1) / N) a side; in Scale half the pairs hang on each."""
-    if isinstance(layout, Grid) and layout.by == "hash":
-        return 100 * float(np.sqrt((layout.m - 1) / rows[0] + (layout.n - 1) / rows[1]))
-    if isinstance(layout, Scale):
-        return 50 * float(np.sqrt((layout.n - 1) / rows[0] + (layout.n - 1) / rows[1]))
-    return f"one basic window: {100 / 16:.2g}" if isinstance(layout, Cell) else ""
+def predicted(layout: Layout, sides: dict[Side, tuple[Rows, NDArray[np.int64]]]) -> float | None:
+    """The spread to expect, in percent; None where it hangs on the values or the rates.
+
+    Of uniform hashing sqrt((n - 1) / N) a side, of which in Scale half a cell's pairs hang on each; of basic windows,
+    that some cell has one more than another: the largest one's share of what a cell has.
+    """
+    rows = [len(found) for found, _ in sides.values()]
+    match layout:
+        case Grid(m, n, "hash"):
+            return 100 * float(np.sqrt((m - 1) / rows[0] + (n - 1) / rows[1]))
+        case Scale(n):
+            return 50 * float(np.sqrt((n - 1) / rows[0] + (n - 1) / rows[1]))
+        case Cell(n):
+            times = np.concatenate([found.time for found, _ in sides.values()])
+            return 100 * float(np.bincount(times // layout.basic_window(PLAN, "l")).max() / (len(times) / n))
+    return None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, nargs="+", default=[4, 9, 16])
-    parser.add_argument("--seeds", type=int, default=7)
+    parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
     cases = [("constant", s, "uniform") for s in STREAMS] + [(rate, (3, 2), "uniform") for rate in ("sine", "peaks")]
     cases += [("sine", (1, 4), "uniform"), ("peaks", (4, 2), "uniform")]
@@ -108,9 +117,8 @@ def main() -> None:
     for cells in options.cells:
         for layout in layouts(cells):
             line: list[object] = [str(layout)]
-            counts = (0, 0)
             for rate, streams, values in cases:
-                spreads = []
+                spreads, expected = [], None
                 for seed in range(options.seeds):
                     rng = np.random.default_rng([seed, *streams, len(rate), len(values)])
                     sides: dict[Side, tuple[Rows, NDArray[np.int64]]] = {
@@ -119,16 +127,17 @@ def main() -> None:
                     }
                     found = comparisons(layout, sides)
                     spreads.append(100 * found.std() / found.mean())
-                    counts = (len(sides["l"][0]), len(sides["r"][0]))
-                line.append(float(np.sqrt(np.mean(np.square(spreads)))))
-            line.append(predicted(layout, counts))
+                    expected = predicted(layout, sides)
+                measured = float(np.sqrt(np.mean(np.square(spreads))))
+                line.append(f"{measured:.2g}" if expected is None else f"{measured:.2g} / {expected:.2g}")
             rows.append(line)
             print(line, file=sys.stderr, flush=True)
-    header = ["layout", *(f"{rate} {s[0]}+{s[1]} {values}" for rate, s, values in cases), "hashing predicts"]
+    header = ["layout", *(f"{rate} {s[0]}+{s[1]} {values}" for rate, s, values in cases)]
     about = (
         f"Standard deviation of comparisons over the workers in percent of their mean, root mean square of "
         f"{options.seeds} runs: {SECONDS} s of about {RATE} rows/s per stream, {WINDOW} s windows. Columns: rate, "
-        "physical streams left+right, values."
+        "physical streams left+right, values. After the stroke: what uniform hashing predicts, and for Cell the share "
+        "of the largest basic window in what a cell has."
     )
     report("layouts-balance", about, header, rows)
 

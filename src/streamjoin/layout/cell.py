@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from streamjoin.worker import Plan
 
 BASIC_WINDOWS = 16
-"""A window has at least this many basic windows, and a multiple of the number of cells."""
+"""A window has at least this many basic windows, and one more than a multiple of the number of cells: what comes back
+with the period of the window, such as a peak every hour, is then stored by all cells in turn."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Cell(Layout):
 
     def basic_window(self, plan: "Plan", side: Side) -> int:
         """The length of a basic window in microseconds."""
-        return slot_length(plan.window, side, self.n * -(-BASIC_WINDOWS // self.n))
+        return slot_length(plan.window, side, self.n * -(-BASIC_WINDOWS // self.n) + 1)
 
     def cost(self, side: Side, plan: "Plan") -> Cost:
         """One stored copy."""

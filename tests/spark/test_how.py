@@ -170,11 +170,20 @@ def test_three_joins_in_a_row_see_each_other_s_rows_in_time(
         assert sum(found.metric("late_left", name)) + sum(found.metric("late_right", name)) == 0
 
 
-@pytest.mark.parametrize("how", [how for how in HOWS if how != "inner"])
-@pytest.mark.parametrize("layout", ["auto", pytest.param(sj.Grid(2, 2), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize(
+    ("how", "layout"),
+    [
+        ("full", sj.Grid(2, 2)),
+        ("left_semi", "auto"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [("left", "auto"), ("left", sj.Grid(2, 2)), ("right", "auto"), ("full", sj.Keyed(3))]
+        ),
+        pytest.param("left_anti", "auto", marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_a_batch_join_lets_everybody_out(spark: SparkSession, tmp_path: Path, how: How, layout: Any) -> None:
-    if how == "left_semi" and layout != "auto":
-        pytest.skip("a semi join is not shared out")
     history = rich(SIDED, WINDOWS[0], 10, how)
     left, right = ([row for batch in side for row in batch] for side in (history.left, history.right))
     frames = [feed(tmp_path, DDL.format(*names), [rows]).table(spark) for names, rows in ((LEFT, left), (RIGHT, right))]

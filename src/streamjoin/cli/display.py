@@ -120,7 +120,9 @@ def _loads(last: Progress) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     most = max(last.loads, default=0) or 1
     for cell, load in enumerate(last.loads[:16]):
-        table.add_row(Text(f"cell {cell}", style="dim"), "█" * round(_BAR * load / most), f"{si(load)} pairs")
+        table.add_row(
+            Text(f"cell {cell}", style="dim"), Text("━" * round(_BAR * load / most), style="cyan"), f"{si(load)} pairs"
+        )
     if len(last.loads) > 16:
         table.add_row("", Text(f"... {len(last.loads)} cells, spread {last.load_std_percent:.1f} %", style="dim"))
     return table

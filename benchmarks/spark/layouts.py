@@ -1,4 +1,4 @@
-"""What layouts cost on Spark: rows sent and state held per input row, probes per row, the rate they sustain.
+"""What layouts cost on Spark: rows sent and state held per input row, probes per row, how fast they are.
 
 python benchmarks/spark/layouts.py --cells 1 2 4 8 9 16
 """

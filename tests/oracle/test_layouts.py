@@ -1,18 +1,20 @@
 """Workers in any layout, put together, yield what the reference says: every result once, whatever the cuts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from streamjoin import Cell, Grid, Keyed, Scale
-from streamjoin.layout import Layout
+from streamjoin.how import How
+from streamjoin.layout import Layout, bound
 from streamjoin.pane import Rows
 from streamjoin.reference import Batch, Joined, Row, content
-from streamjoin.worker import Block, Plan, Worker
+from streamjoin.worker import Block, Plan, Worker, decided
 from tests.blocks import to_block, to_joined
 from tests.oracle.test_worker import ARRIVING, INNER, expect, plans
 from tests.strategies import WINDOWS, multiset
@@ -54,6 +56,35 @@ def routed(layout: Layout, plan: Plan, batch: Batch) -> list[dict[str, list[Bloc
                 sent = Block(some.time, some.keys, some.payload, probes=probes, stores=stores)
                 cells[copy.cell][side].append(sent)
     return cells
+
+
+@given(st.data())
+def test_cells_that_share_a_row_agree_on_who_met_nobody(data: st.DataObject) -> None:
+    how: How = data.draw(st.sampled_from(["left", "right", "full", "left_anti"]))
+    layout = data.draw(st.builds(Grid, COUNTS, COUNTS, st.sampled_from(["hash", "time"])))
+    plan = bound(layout, data.draw(plans(TIME_WINDOWS, how)))
+    batches = data.draw(ARRIVING)
+    workers = [Worker(plan) for _ in range(layout.cells)]
+    found: list[Joined] = []
+    for batch in [*batches, None]:
+        cells = [{"l": [], "r": []} for _ in workers] if batch is None else routed(layout, plan, batch)
+        for worker, blocks in zip(workers, cells, strict=True):
+            steps = worker.finish() if batch is None else worker.process(blocks["l"], blocks["r"], batch.watermark)
+            found += to_joined(plan, steps)
+        found += to_joined(plan, agreed(layout, workers))
+    assert multiset(found) == multiset(expect(plan, batches).rows), layout
+
+
+def agreed(layout: Grid, workers: Sequence[Worker]) -> Iterator[pa.RecordBatch]:
+    """Who met nobody in any cell of a stripe, in the batch that was last."""
+    for side, count in (("l", layout.m), ("r", layout.n)):
+        for stripe in range(count):
+            answers = [
+                [(part.ranks, part.results) for part in workers[cell].undecided if part.side == side]
+                for cell in layout.stripe(side, stripe)
+            ]
+            if all(answers):
+                yield from decided(answers)
 
 
 @settings(max_examples=max(100, settings().max_examples))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from streamjoin import Cell, Grid, Handshake, Keyed, Scale, StreamJoinError, between, last, tumbling, within
-from streamjoin.layout import Layout, automatic
+from streamjoin.how import How
+from streamjoin.layout import Layout, automatic, bound
 from streamjoin.layout.base import slot_length, split
 from streamjoin.layout.grid import near_square
 from streamjoin.layout.keys import BUCKET, Buckets, grouping
@@ -48,8 +49,8 @@ DOUBLES = st.one_of(
 )
 
 
-def plan_of(on: str, window: Any = None) -> Plan:
-    return Plan(parse(on, LEFT, RIGHT), window or within(us(8)), arrow_schema(LEFT), arrow_schema(RIGHT))
+def plan_of(on: str, window: Any = None, how: How = "inner") -> Plan:
+    return Plan(parse(on, LEFT, RIGHT), window or within(us(8)), arrow_schema(LEFT), arrow_schema(RIGHT), how)
 
 
 PLANS = {on: plan_of(on) for on in CONDITIONS + ANY_PAIR}
@@ -147,6 +148,17 @@ def test_every_pair_that_matches_meets_where_its_keys_say(
     on: str, layout: Layout, left: list[dict[str, Any]], right: list[dict[str, Any]], seed: int
 ) -> None:
     check(layout, PLANS[on], left, right, seed, least=0)
+
+
+@pytest.mark.parametrize("on", [on for on in CONDITIONS if isinstance(grouping(PLANS[on]), Buckets) and "<>" not in on])
+@given(COUNTS, LEFT_ROWS, RIGHT_ROWS, HASHES)
+def test_a_preserved_left_row_stays_whole_where_buckets_meet(
+    on: str, n: int, left: list[dict[str, Any]], right: list[dict[str, Any]], seed: int
+) -> None:
+    plan = plan_of(on, how="left")
+    check(Keyed(n), plan, left, right, seed, least=0)
+    probes, _, _ = places(Keyed(n), plan, "l", rows_of(plan, "l", left), seed)
+    assert {len(cells) for cells in probes} == {1}
 
 
 @given(COUNTS, LEFT_ROWS, RIGHT_ROWS, HASHES)
@@ -274,19 +286,30 @@ def test_a_window_of_rows_has_no_slots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("on", "partitions", "expected"),
+    ("on", "how", "partitions", "expected"),
     [
-        ("true", 8, "Grid(2, 4)"),
-        ("l.y <= r.y", 12, "Grid(3, 4)"),
-        ("l.k = r.k", 2, "Grid(1, 2)"),
-        ("l.k = r.k", 4, "Grid(2, 2)"),
-        ("l.k = r.k", 8, "Keyed(8, spread=2)"),
-        ("l.k = r.k", 9, "Grid(3, 3)"),
-        ("abs(l.y - r.y) <= 0.5", 200, "Keyed(200, spread=2)"),
+        ("true", "inner", 8, "Grid(2, 4)"),
+        ("l.y <= r.y", "inner", 12, "Grid(3, 4)"),
+        ("l.k = r.k", "inner", 2, "Grid(1, 2)"),
+        ("l.k = r.k", "inner", 4, "Grid(2, 2)"),
+        ("l.k = r.k", "inner", 8, "Keyed(8, spread=2)"),
+        ("l.k = r.k", "inner", 9, "Grid(3, 3)"),
+        ("abs(l.y - r.y) <= 0.5", "inner", 200, "Keyed(200, spread=2)"),
+        ("l.k = r.k", "left", 4, "Grid(4, 1)"),
+        ("l.k = r.k", "right", 4, "Grid(1, 4)"),
+        ("l.k = r.k", "full", 4, "Grid(2, 2)"),
+        ("l.k = r.k", "full", 9, "Keyed(9)"),
+        ("abs(l.y - r.y) <= 0.5", "left_semi", 9, "Keyed(9)"),
+        ("abs(l.y - r.y) <= 0.5", "right", 9, "Keyed(9)"),
+        ("abs(l.y - r.y) <= 0.5", "full", 9, "Grid(3, 3)"),
+        ("true", "left_anti", 9, "Grid(9, 1)"),
     ],
 )
-def test_the_rule(on: str, partitions: int, expected: str) -> None:
-    assert str(automatic(PLANS[on], partitions)) == expected
+def test_the_rule_finds_a_layout_that_serves(on: str, how: How, partitions: int, expected: str) -> None:
+    plan = plan_of(on, how=how)
+    layout = automatic(plan, partitions)
+    assert str(layout) == expected
+    assert bound(layout, plan).shared == (("l", "r") if how == "full" and isinstance(layout, Grid) else ())
 
 
 # Refusals

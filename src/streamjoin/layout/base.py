@@ -89,10 +89,10 @@ def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]
     [(0, [1]), (1, [0, 2])]
     """
     order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups, minlength=count))
-    for group, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        if end > start:
-            yield group, order[start:end]
+    sizes = np.bincount(groups, minlength=count)
+    ends = np.cumsum(sizes)
+    for group in np.flatnonzero(sizes).tolist():
+        yield group, order[ends[group] - sizes[group] : ends[group]]
 
 
 def everywhere(homes: NDArray[np.int64], cells: int) -> Iterator[Part]:

@@ -47,7 +47,7 @@ class KeyHash:
     def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
         """The first group of each row, and the last one: rows that can match have one in common.
 
-        Right rows have one alone, and so have rows that cannot match anything, by the hash of all they hold.
+        Here they are one and the same; rows that cannot match anything are spread by the hash of all they hold.
         """
         found = self(side, rows, hashes)
         return found, found
@@ -105,7 +105,7 @@ class Buckets:
     def __str__(self) -> str:
         unit = 10**self.band.band.left.type.scale if isinstance(self.band, WholeBand) else 1
         key = self.band.band.right if self.wide == "l" else self.band.band.left
-        return f"buckets of {self.width / unit:g} of {key}"
+        return f"buckets of {self.width / unit!r} of {key}"
 
 
 def key_hash(plan: Plan, who: str) -> KeyHash:

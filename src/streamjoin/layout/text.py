@@ -27,6 +27,8 @@ def layout_of(text: str) -> Layout:
             values = [ast.literal_eval(given) for given in call.args]
             named = {given.arg or "**": ast.literal_eval(given.value) for given in call.keywords}
             return _KINDS[call.func.id.lower()](*values, **named)
+    except StreamJoinError:
+        raise
     except (SyntaxError, ValueError, TypeError):
         pass
     raise StreamJoinError(

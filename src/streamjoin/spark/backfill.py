@@ -35,8 +35,10 @@ _ORDER = ("cell", "since", "side", "part", "seq")
 def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two finite inputs, as rows of this schema."""
     packed = job.packed()
-    sorted_left = left.sortWithinPartitions(f"c{job.sources['l'].time}")
-    sorted_right = right.sortWithinPartitions(f"c{job.sources['r'].time}")
+    sorted_left, sorted_right = (
+        side.sortWithinPartitions(f"c{source.time}", f"c{source.route}")  # the same order each time it is computed
+        for side, source in ((left, job.sources["l"]), (right, job.sources["r"]))
+    )
     blocks = sorted_left.mapInArrow(partial(emit, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
         sorted_right.mapInArrow(partial(emit, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
     )

@@ -158,15 +158,18 @@ class CellBatch:
 
     def run(self, frames: Iterator[pd.DataFrame], started: float) -> Iterator[pd.DataFrame]:
         """Blocks of results, then one record of counts."""
-        blocks = self._blocks(frames)
         worker, outside = self._worker(), 0.0
+        blocks = self._blocks(frames, worker)
         for results in worker.process(blocks["l"], blocks["r"], self._watermark):
             record = self._record(block=packed(results))
             paused = perf_counter()
             yield record
             outside += perf_counter() - paused
         for stripe, page, block in shared_out(self._job.layout, self._number, worker.undecided):
-            yield self._record(stripe=stripe, page=page, block=block)
+            record = self._record(stripe=stripe, page=page, block=block)
+            paused = perf_counter()
+            yield record
+            outside += perf_counter() - paused
         self._store(worker)
         self._cache.check()
         self._count(worker)
@@ -182,16 +185,20 @@ class CellBatch:
         """Let go of the files."""
         self._cache.close()
 
-    def _blocks(self, frames: Iterator[pd.DataFrame]) -> "dict[Side, list[Block]]":
+    def _blocks(self, frames: Iterator[pd.DataFrame], worker: "Worker") -> "dict[Side, list[Block]]":
         """The blocks of each side; in an order that is the same whichever way they came."""
+        from streamjoin.worker import in_order
+
         records: list[Any] = [record for frame in frames for record in frame.itertuples(index=False)]
         self._counts["invalid_rows"] = sum(int(record.invalid) for record in records)
         blocks: dict[Side, list[Block]] = {"l": [], "r": []}
         for record in sorted((r for r in records if r.block is not None), key=lambda r: (r.side, r.part, r.seq)):
-            blocks[record.side].append(self._block(record))
+            blocks[record.side].append(self._block(record, worker.late_before(record.side, self._watermark)))
+        for side in self._job.plan.shared:  # cells must number the same rows alike, also if a task is tried again
+            blocks[side] = in_order(blocks[side])
         return blocks
 
-    def _block(self, record: Any) -> "Block":
+    def _block(self, record: Any, late_before: int | None) -> "Block":
         import numpy as np
 
         from streamjoin.pane import Segment
@@ -203,8 +210,8 @@ class CellBatch:
         if record.first:
             side = "left" if record.side == "l" else "right"
             self._counts[f"rows_{side}"] += len(rows)
-            if self._watermark is not None:
-                self._counts[f"late_{side}"] += int(np.count_nonzero(rows.time < self._watermark))
+            if late_before is not None:
+                self._counts[f"late_{side}"] += int(np.count_nonzero(rows.time < late_before))
         probes, stores = (None if does else np.zeros(len(rows), np.bool_) for does in (record.probes, record.stores))
         return Block(rows.time, rows.keys, rows.payload, probes=probes, stores=stores)
 

@@ -22,10 +22,10 @@ SHARED = "cell int, stripe int, page int, block binary"
 must agree on them and the page of the stripe's ranks that they are on."""
 
 PLACE = "if(stripe < 0, -1 - cell, stripe)"
-"""What brings the answers of a stripe together, and leaves results where they are."""
+"""What brings the answers of a stripe together, and spreads results as their cells were spread."""
 
 PAGE = 1 << 17
-"""Ranks on one page: so many rows of a stripe are held at a time."""
+"""Ranks on one page: in a batch join so many rows of a stripe are held at a time."""
 
 _RANK = "__rank"
 

@@ -2,7 +2,7 @@
 
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.output import Undecided, decided
-from streamjoin.worker.plan import Block, Plan
+from streamjoin.worker.plan import Block, Plan, in_order
 from streamjoin.worker.worker import Worker
 
-__all__ = ["Block", "Counters", "Plan", "Size", "Undecided", "Worker", "decided"]
+__all__ = ["Block", "Counters", "Plan", "Size", "Undecided", "Worker", "decided", "in_order"]

@@ -1,5 +1,6 @@
 """What a worker is told: the plan of a join, and blocks of rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.how import HOWS, How
-from streamjoin.pane import KeyColumn
+from streamjoin.pane import KeyColumn, Rows
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.expr import SIDES, Key, Side
 from streamjoin.window import Both, Last, Window
+from streamjoin.worker.order import order
 
 _PRESERVED: dict[How, tuple[Side, ...]] = {
     "inner": (),
@@ -115,3 +117,12 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.time)
+
+
+def in_order(blocks: Sequence[Block]) -> list[Block]:
+    """Blocks whose rows all probe and are stored as one, in the order of time and content."""
+    if not blocks:
+        return []
+    rows = Rows.concat([Rows(block.time, block.keys, block.payload) for block in blocks])
+    rows = rows.take(order(rows))
+    return [Block(rows.time, rows.keys, rows.payload)]

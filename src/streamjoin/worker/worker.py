@@ -79,6 +79,10 @@ class Worker:
         """The input has ended: who has waited for a partner, or for its turn, waits no longer."""
         return self._batch({"l": (), "r": ()}, ENDED)
 
+    def late_before(self, side: Side, watermark: int | None) -> int | None:
+        """The time before which rows of a side are late in a batch under this watermark."""
+        return self._watermark if side in self.plan.lagging else watermark
+
     # State
 
     @property
@@ -186,7 +190,7 @@ class Worker:
             yield from steps.run(rows)
 
     def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Arrivals | None:
-        late = self._watermark if side in self.plan.lagging else watermark
+        late = self.late_before(side, watermark)
         admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late

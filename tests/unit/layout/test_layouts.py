@@ -351,4 +351,4 @@ def test_a_layout_prints_as_it_is_written_and_draws_itself(layout: Layout) -> No
 
 
 def test_buckets_say_what_they_are_made_of() -> None:
-    assert Keyed(2).goes_by(PLANS["abs(l.x - r.x) <= 3"]) == f"buckets of {6 * BUCKET} of r.x"
+    assert Keyed(2).goes_by(PLANS["abs(l.x - r.x) <= 3"]) == f"buckets of {6 * BUCKET}.0 of r.x"

@@ -110,7 +110,7 @@ def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypa
             yield from super().process(*arguments)
             held.append(self.size)
 
-    def blocks() -> Iterator[dict[str, Any]]:
+    def blocks() -> Iterator[pa.RecordBatch]:
         for start in range(0, history, 1000):
             number = np.arange(start, start + 1000)
             for side in ("l", "r"):
@@ -122,12 +122,12 @@ def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypa
                     source.payload[0]: number,
                 }
                 rows = pa.table({f"c{at}": columns[at] for at in sorted(columns)}).to_batches()
-                for batch in emitted(job, side, iter(rows), part=1, block_rows=backfill.BLOCK_ROWS):
-                    yield from backfill._records(batch)
+                yield from emitted(job, side, iter(rows), part=1, block_rows=backfill.BLOCK_ROWS)
 
     monkeypatch.setattr(streamjoin.worker, "Worker", Watched)
     monkeypatch.setattr(backfill, "STEP_ROWS", 4000)
-    found = sum(results.num_rows for results in backfill._cell(job, blocks()))
+    steps = backfill._worked(job, blocks())
+    found = sum(results.num_rows for _, _, of_step in steps for results in of_step)
     assert found == sum(history - abs(distance) for distance in range(-2000, 2001, 50))
     assert len(held) == 2 * history // 4000
     assert max(size.live_left + size.live_right for size in held) <= 2 * (2000 + 4000)

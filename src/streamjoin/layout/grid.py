@@ -98,7 +98,7 @@ class Grid(Layout):
         """The grid with the ways of one row of each side.
 
         >>> print(Grid(2, 3).drawing())
-               r
+              r
             +---+---+---+
         l > | 0 | 1 | 2 |
             +---+---+---+

@@ -132,7 +132,7 @@ def _bounded(plan: Plan, results: Iterable[Any]) -> Iterator[Any]:
 
 @pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=min(50, max(15, settings().max_examples // 3)))
+@settings(max_examples=min(50, max(15, settings().max_examples // 5)))
 @given(data=st.data())
 def test_every_window_and_how(how: How, windows: SearchStrategy[Window], data: DataObject) -> None:
     check(data.draw(plans(windows, how)), data.draw(ARRIVING), cut=data.draw(st.integers(0, 2)))

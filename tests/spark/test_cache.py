@@ -99,6 +99,7 @@ def test_what_a_crashed_query_left_behind_is_removed_and_what_is_in_use_is_not(
     assert {in_use / "join" / "0" / "l1~0", recent / "join" / "0" / "l1~0"} <= set(segment_files(cache))
 
 
+@pytest.mark.slow
 def test_state_does_not_grow_once_the_window_is_full(spark: SparkSession, tmp_path: Path) -> None:
     with live(spark, tmp_path) as join:
         for _ in range(14):

@@ -8,6 +8,8 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -39,6 +41,7 @@ def execute(directory: Path, *pages: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/tutorial.md")
 

@@ -49,7 +49,7 @@ def lost_tasks(program: Program) -> int:
 @pytest.mark.parametrize(
     ("files", "kills", "delay", "layout"),
     [
-        (6, 2, SHORT, "Keyed(4)"),
+        pytest.param(6, 2, SHORT, "Keyed(4)", marks=pytest.mark.slow),
         *(pytest.param(6, 3, SHORT, layout, marks=pytest.mark.slow) for layout in OTHERS),
         pytest.param(25, 12, SHORT, "auto", marks=pytest.mark.slow),
         pytest.param(25, 12, LONG, "auto", marks=pytest.mark.slow),
@@ -116,6 +116,7 @@ def test_a_cache_damaged_while_batches_run_costs_no_result(
     must_hold_exactly(told.results(spark), expected(tmp_path))
 
 
+@pytest.mark.slow
 def test_two_actions_on_the_rows_of_a_batch_see_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     told = job(tmp_path, 5, SHORT)
     first, second = Counter[tuple[int, int, int]](), Counter[tuple[int, int, int]]()

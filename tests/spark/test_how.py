@@ -24,13 +24,15 @@ SIDED = "l.x = r.a AND l.y >= 0.5 AND r.s <> 'a'"
 CASES: list[tuple[How, str, Window, Layout | str]] = [
     ("left", BANDS, WINDOWS[0], Keyed(3)),
     ("full", "l.x = r.a", sj.tumbling("5 milliseconds"), Grid(2, 2)),
-    ("full", SIDED, sj.between("-6 milliseconds", "-1 millisecond"), Keyed(3)),
-    ("right", "l.y <= r.b", sj.within(left="0 seconds", right="7 milliseconds"), "auto"),
     ("left_semi", BANDS, sj.between("1 millisecond", "9 milliseconds", closed="left"), "auto"),
     ("left_anti", SIDED, sj.within("4 milliseconds", closed="neither"), Grid(2, 2)),
 ]
-"""One of each for every run; the others take their turn with the slow tests."""
+"""Some for every run; the others take their turn with the slow tests."""
 
+MORE: list[tuple[How, str, Window, Layout | str]] = [
+    ("full", SIDED, sj.between("-6 milliseconds", "-1 millisecond"), Keyed(3)),
+    ("right", "l.y <= r.b", sj.within(left="0 seconds", right="7 milliseconds"), "auto"),
+]
 SERVING: dict[How, list[Layout | str]] = {
     "left": ["auto", Grid(3, 1), Grid(2, 3)],
     "right": ["auto", Grid(1, 3), Grid(3, 2)],
@@ -42,7 +44,11 @@ EVALUATED = [on for on in CONDITIONS if "(l.s" not in on]
 """Conditions that a cell can decide by itself."""
 
 
-@pytest.mark.parametrize(("how", "on", "window", "layout"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("how", "on", "window", "layout"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)],
+    ids=str,
+)
 def test_any_history_gives_the_reference_s_rows(
     spark: SparkSession, tmp_path: Path, how: How, on: str, window: Window, layout: Layout | str
 ) -> None:

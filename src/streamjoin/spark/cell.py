@@ -48,24 +48,27 @@ class CellProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Join what arrived in this cell."""
+        started = perf_counter()
         job = unpacked(self._job)
         self._state.load(job)
         if key[0] != PLAN_KEY:
             if self._state.tick is not None:
                 self._handle.deleteTimer(self._state.tick)  # what it was for happens now
-            yield from self._batch(job, int(key[0]), rows, timerValues)
+            yield from self._batch(job, int(key[0]), rows, timerValues, started)
         elif self._state.manifest is None:
             self._state.save(job, b"", {})
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """The watermark has moved on in a batch without rows: let out who has waited."""
         del expiredTimerInfo
+        started = perf_counter()
         job = unpacked(self._job)
         self._state.load(job)
-        yield from self._batch(job, int(key[0]), iter(()), timerValues)
+        yield from self._batch(job, int(key[0]), iter(()), timerValues, started)
 
-    def _batch(self, job: Job, cell: int, rows: Iterator[pd.DataFrame], timers: Any) -> Iterator[pd.DataFrame]:
-        started = perf_counter()
+    def _batch(
+        self, job: Job, cell: int, rows: Iterator[pd.DataFrame], timers: Any, started: float
+    ) -> Iterator[pd.DataFrame]:
         watermark = max(timers.getCurrentWatermarkInMs(), 0)
         if job.plan.lags:  # then every batch concerns every cell, also one that only moves the watermark
             self._state.tick = watermark + 1
@@ -160,13 +163,7 @@ class CellBatch:
         """Blocks of results, then one record of counts."""
         worker, outside = self._worker(), 0.0
         blocks = self._blocks(frames, worker)
-        for results in worker.process(blocks["l"], blocks["r"], self._watermark):
-            record = self._record(block=packed(results))
-            paused = perf_counter()
-            yield record
-            outside += perf_counter() - paused
-        for stripe, page, block in shared_out(self._job.layout, self._number, worker.undecided):
-            record = self._record(stripe=stripe, page=page, block=block)
+        for record in self._found_by(worker, blocks):
             paused = perf_counter()
             yield record
             outside += perf_counter() - paused
@@ -176,6 +173,12 @@ class CellBatch:
         counts = [self._counts[name] for name in COUNTS]
         seconds = [perf_counter() - started - outside, worker.last.probe_seconds]
         yield self._record(counts=counts, seconds=seconds)
+
+    def _found_by(self, worker: "Worker", blocks: "dict[Side, list[Block]]") -> Iterator[pd.DataFrame]:
+        for results in worker.process(blocks["l"], blocks["r"], self._watermark):
+            yield self._record(block=packed(results))
+        for stripe, page, block in shared_out(self._job.layout, self._number, worker.undecided):
+            yield self._record(stripe=stripe, page=page, block=block)
 
     def _record(self, **values: Any) -> pd.DataFrame:
         empty = {"cell": self._number, "stripe": -1, "page": 0, "block": None, "counts": None, "seconds": None}

@@ -10,9 +10,9 @@ from streamjoin.how import How
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi
 from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.spark.build import Planned
+from streamjoin.spark.fields import NAMED
 from streamjoin.window import Between, Tumbling
 
-_NAMED: dict[Side, str] = {"l": "left", "r": "right"}
 _MANY_COLUMNS = 12
 
 
@@ -116,7 +116,7 @@ def _type(planned: Planned) -> str:
     plan = planned.plan
     lines = [f"{plan.how}: {_TYPES[plan.how]}"]
     if plan.shared:
-        sides = " and ".join(_NAMED[side] for side in plan.shared)
+        sides = " and ".join(NAMED[side] for side in plan.shared)
         lines.append(f"{sides} rows are in several cells each: a second stage finds out who met nobody in any of them")
     return "\n".join(lines)
 
@@ -136,7 +136,7 @@ def _layout(planned: Planned, chosen: bool) -> str:
     ]
     for side in SIDES:
         cost = layout.cost(side, plan)
-        lines.append(f"a {_NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {cost.stored:g}")
+        lines.append(f"a {NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {cost.stored:g}")
     return "\n".join(lines)
 
 
@@ -150,7 +150,7 @@ def _state(planned: Planned) -> str:
         keys = [f"{key} {key.type}" for key in planned.predicate.keys(side)]
         columns = [f"{'.'.join(c.path)} {c.type.simpleString()}" for c in planned.carried[side]]
         lines += [
-            f"{_NAMED[side]} rows: their time; keys {', '.join(keys) or 'none'}; columns {', '.join(columns) or 'none'}"
+            f"{NAMED[side]} rows: their time; keys {', '.join(keys) or 'none'}; columns {', '.join(columns) or 'none'}"
         ]
     return "\n".join(lines)
 
@@ -172,13 +172,13 @@ def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
         delay, length = planned.inputs[side].delay, _length(planned)
         if delay is not None and delay > length:
             yield (
-                f"the {_NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window "
+                f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window "
                 f"({format_duration(length)}): most of what is kept waits for late rows"
             )
     for side in SIDES:
         if not _is_deterministic(planned, side):
             yield (
-                f"the {_NAMED[side]} input has a column that differs each time it is computed (rand(), uuid(), "
+                f"the {NAMED[side]} input has a column that differs each time it is computed (rand(), uuid(), "
                 "a user-defined function marked so): a task that is tried again may then lose or repeat results. "
                 "Compute it upstream and store it"
             )

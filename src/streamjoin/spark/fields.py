@@ -18,7 +18,7 @@ from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.predicate.pointer import suggestion
 
 JOIN_TIME = "join_time"
-_NAMED = {"l": "left", "r": "right"}
+NAMED = {"l": "left", "r": "right"}
 Path = tuple[str, ...]
 
 
@@ -127,7 +127,7 @@ def find(side: Side, path: Sequence[str], schema: StructType, where: str) -> Car
         matching = [field for field in fields if field.name.lower() == name.lower()]
         if len(matching) != 1:
             names = [field.name for field in fields]
-            place = f"the {_NAMED[side]} side" if not found else f"{side}.{'.'.join(found)}"
+            place = f"the {NAMED[side]} side" if not found else f"{side}.{'.'.join(found)}"
             raise StreamJoinError(f"{where}: {place} has no column {name!r}{suggestion(name, names)}")
         found.append(matching[0].name)
         inside = matching[0].dataType

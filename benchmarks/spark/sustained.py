@@ -16,11 +16,11 @@ from bench import report
 from pyspark.sql import SparkSession
 from replay import STORES, Pace, largest, native, ours, pace, session, state_store, through
 
-STARTS = {60: (14_000, 1_800), 300: (12_000, 900), 900: (7_000, 500)}
+STARTS = {60: (50_000, 1_900), 300: (28_000, 900), 900: (12_000, 540)}
 """Where the search begins, by window: ours, Spark's own."""
 
 STEPS = (1, 5, 10)
-SCREENED_AT = 0.6
+SCREENED_AT = 0.4
 """The settings of Spark's own join are compared at this part of the rate where its search begins."""
 
 
@@ -32,7 +32,7 @@ def native_pace(spark: SparkSession, store: str, step: float, rate: float, windo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--window", type=int, nargs="+", default=[60, 300, 900])
-    parser.add_argument("--screened", type=int, nargs="*", default=[60, 300], help="windows where all six are tried")
+    parser.add_argument("--screened", type=int, nargs="*", default=[60, 300, 900], help="windows where all six are tried")
     parser.add_argument("--name", default="spark-sustained")
     parser.add_argument("--patience", type=float, default=900)
     options = parser.parse_args()
@@ -64,7 +64,7 @@ def main() -> None:
         add(window, f"Spark's join, {store}, {step} s", rate, found, native_rate)
         rate, found = largest(lambda r: pace(spark, ours(), r, window), start_ours)
         add(window, "streamjoin, 10 s", rate, found, native_rate)
-        add(window, "Spark moves the rows, 10 s", rate, pace(spark, through, rate, window, batches=20), native_rate)
+        add(window, "Spark moves the rows, 10 s", rate, pace(spark, through, rate, window, batches=40), native_rate)
     spark.stop()
     about = (
         "The papers' benchmark on local[2], noop sink, full windows; rates are rows per second and stream: the "

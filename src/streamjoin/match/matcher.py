@@ -5,7 +5,7 @@
 2. A segment is indexed once, on the one or two dimensions that narrow most (`choose`).
 3. A block's intervals go through the kernel; candidates are refined by the remaining dimensions.
 4. What an index cannot decide is checked on the candidates: hashed keys by their values, floating bands and all other
-   conditions by compiled code.
+   conditions on numbers by compiled code, those on strings and arrays column by column (`evaluated`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,13 @@ from streamjoin.match.dimension import (
     TimeBand,
     key_dimensions,
 )
+from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
 from streamjoin.match.warm import warm
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.compiled import compile_check, new_cursor
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, OneSided
 from streamjoin.predicate.expr import OTHER, Key, Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
@@ -72,6 +73,7 @@ class Matcher:
             elif isinstance(conjunct, Band) and not conjunct.decides and conjunct.check is not None:
                 checks.append(conjunct.check)
         self.check = compile_check(checks) if checks else None
+        self._evaluated = [PairCheck(c, self._position) for c in predicate.conjuncts if isinstance(c, Evaluated)]
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
 
@@ -133,7 +135,9 @@ class Matcher:
                 count = refine(probes, builds, count, codes, lower, width)
             kept = probes[:count].copy() if len(indices) == len(probe) else indices[probes[:count]]
             pairs = Pairs(kept, builds[:count].copy(), examined)
-            yield pairs if compiled else self._checked(probe_side, probe, segment.rows, pairs)
+            if not compiled:
+                pairs = self._checked(probe_side, probe, segment.rows, pairs)
+            yield self._evaluated_too(probe_side, probe, segment.rows, pairs)
 
     def _asked(self, side: Side, probe: Rows, columns: Sequence[Array]) -> tuple[list[Intervals], NDArray[np.bool_]]:
         """What a block asks, and which of its rows ask at all: worked out once for all segments that it meets."""
@@ -200,6 +204,16 @@ class Matcher:
             ]
             mask = self.check.pairs(columns[0], columns[1], li, ri)
             found = _kept(found, mask)
+        return found
+
+
+    def _evaluated_too(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
+        """Only the pairs that satisfy the conditions on strings and arrays, too."""
+        for check in self._evaluated:
+            if len(found.probe):
+                met = (probe, build, found.probe, found.build)
+                left, right, li, ri = met if probe_side == "l" else (build, probe, found.build, found.probe)
+                found = _kept(found, check.mask(left, right, li, ri))
         return found
 
 

@@ -21,6 +21,7 @@ from streamjoin.kernel.nested import _nested, nested
 from streamjoin.kernel.once import fingerprint, once
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
+from streamjoin.kernel.strings import Strings, contains, distances, ends_with, like, starts_with, substrings
 
 
 @functools.cache
@@ -58,6 +59,11 @@ def compile_all() -> None:
         else:
             for dtype in (np.int32, np.int64):
                 whole(values, 0, 0, np.dtype(dtype))
+    text, zero = Strings(np.zeros(2, np.int64), np.frombuffer(b"", np.uint8)), np.zeros(1, np.int64)
+    for compare in (starts_with, ends_with, contains, distances):
+        compare(text, text)
+    like(text, text, ord("\\"))
+    substrings(text, zero, zero)
     for x, y in itertools.product((np.int32, np.int64), repeat=2):
         _compile_for(np.zeros(2, x), np.zeros(2, y))
 

@@ -6,6 +6,7 @@ are carried as text for Spark. Every error shows the text with a caret under the
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -19,7 +20,8 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.predicate import rules
 from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable, cast_value
 from streamjoin.predicate.constant import SUFFIXES, number, typed_text
-from streamjoin.predicate.expr import NO_SPAN, Cast, Column, Expr, Literal, Opaque, Side, Span
+from streamjoin.predicate.expr import NO_SPAN, Cast, Column, Expr, Function, Literal, Opaque, Side, Span
+from streamjoin.predicate.functions import FUNCTIONS, SYNONYMS
 from streamjoin.predicate.pointer import closing_paren, explained, pointed, suggestion
 from streamjoin.predicate.types import (
     BIGINT,
@@ -201,6 +203,8 @@ class _Binder:
                 return self.cast(node)
             case exp.Anonymous():
                 return self.function(node)
+            case exp.Like() | exp.ILike() | exp.Escape() if (positive := _without_not(node)) != node:
+                return self.apply("NOT", [self.opaque(positive)], node)
         if (op := _OPERATORS.get(type(node))) is not None:
             return self.call(op, [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])], node)
         return self.opaque(node)
@@ -363,8 +367,25 @@ class _Binder:
             if odd or piece
         )
         opaque = Opaque(UNKNOWN, pieces, span=self.span(node))
+        if (known := self.understood(node, opaque)) is not None:
+            return known
         kind = _known_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
-        return Opaque(kind or UNKNOWN, pieces, span=opaque.span)
+        return replace(opaque, type=kind or UNKNOWN)
+
+    def understood(self, node: exp.Expr, opaque: Opaque) -> Function | None:
+        """With what a worker must know to evaluate it, if it is a function that workers evaluate."""
+        if (called := _called(node)) is None:
+            return None
+        op, nodes = called
+        try:
+            args = [self.bind(arg) for arg in nodes]
+        except StreamJoinError:
+            return None  # Spark knows better
+        takes = FUNCTIONS[op].takes
+        args = [_as_string(arg) if takes[i : i + 1] == (STRING,) else arg for i, arg in enumerate(args)]
+        if not FUNCTIONS[op].fits([arg.type for arg in args]):
+            return None
+        return Function(FUNCTIONS[op].yields, opaque.pieces, op, tuple(args), span=opaque.span)
 
     def check(self, node: exp.Expr) -> None:
         """Refuse what has no meaning for a pair of rows."""
@@ -393,6 +414,42 @@ class _Binder:
             if span == (0, len(self.text)) and (start := self.text.lower().find(name)) >= 0:
                 span = start, start + len(name)  # sqlglot does not say where words without parentheses stand
             raise self.error(_NO_REPEAT.format(name), span)
+
+
+def _without_not(node: exp.Expr) -> exp.Expr:
+    """A match with a pattern as it is written without NOT: sqlglot keeps that within it."""
+    positive = node.copy()
+    (positive.this if isinstance(positive, exp.Escape) else positive).args.pop("negate", None)
+    return positive
+
+
+def _called(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """The function of `functions` that a node calls, in whatever syntax, and its arguments."""
+    match node:
+        case exp.Anonymous():
+            name = str(node.this).lower()
+            op, args = SYNONYMS.get(name, name), list(node.expressions)
+        case exp.Like() | exp.ILike() | exp.RegexpLike() if not isinstance(node.expression, exp.Any | exp.All):
+            names: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
+            op, args = names[type(node)], [node.this, node.expression]
+        case exp.Escape() if (called := _called(node.this)) is not None:
+            op, args = called[0], [*called[1], node.expression]
+        case exp.DPipe():
+            op, args = "concat", [node.this, node.expression]
+        case exp.Substring():
+            op, args = "substring", [node.args[part] for part in ("this", "start", "length") if node.args.get(part)]
+        case exp.Trim() if node.expression is None:
+            sides = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+            op, args = sides.get(str(node.args.get("position")).upper(), "trim"), [node.this]
+        case _:
+            return None
+    return (op, args) if op in FUNCTIONS else None
+
+
+def _as_string(expr: Expr) -> Expr:
+    """A value of one side as the string that Spark makes of it for a function of strings."""
+    simple = expr.type.is_numeric or expr.type in (DATE, BOOLEAN) or expr.type.is_timestamp
+    return Cast(STRING, expr, implicit=True, span=expr.span) if simple and len(expr.sides) == 1 else expr
 
 
 def _known_type(node: exp.Expr) -> Type | None:

@@ -36,13 +36,15 @@ _CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "date
 
 def classify(condition: Expr) -> tuple[Conjunct, ...]:
     """The conjuncts of a condition; one that is always true is left out."""
-    keys = _Keys()
+    keys = Keys()
     parts = (_classified(part, keys) for part in _split(_pushed(condition)))
     return tuple(_merged([part for part in parts if part is not None]))
 
 
 @dataclass
-class _Keys:
+class Keys:
+    """The key columns of a predicate: equal ones are one."""
+
     known: dict[Key, Key] = field(default_factory=dict)
 
     def key(self, expr: Expr, type: Type | None = None) -> Key:
@@ -54,7 +56,7 @@ class _Keys:
             type = expr.type if type == UNKNOWN else type
         key = Key(type, expr)
         if key not in self.known:
-            number = sum(known.side == key.side for known in self.known)
+            number = 1 + max((int(known.name[2:]) for known in self.known.values() if known.side == key.side), default=-1)
             self.known[key] = replace(key, name=f"_{key.side}{number}")
         return self.known[key]
 
@@ -85,7 +87,7 @@ def _split(expr: Expr) -> Iterator[Expr]:
         yield expr
 
 
-def _classified(part: Expr, keys: _Keys) -> Conjunct | None:
+def _classified(part: Expr, keys: Keys) -> Conjunct | None:
     if not part.sides:
         return None if _always(part) else _compiled(part, keys)
     if len(part.sides) == 1:
@@ -98,7 +100,7 @@ def _classified(part: Expr, keys: _Keys) -> Conjunct | None:
     return _compiled(part, keys)
 
 
-def _band(part: Call, found: Difference, keys: _Keys) -> Band:
+def _band(part: Call, found: Difference, keys: Keys) -> Band:
     # Whole numbers meet in one type. Floating keys keep their own, so that the condition can be checked on them.
     left, right = (
         keys.key(atom, atom.type if found.type.is_floating else found.type) for atom in (found.left, found.right)
@@ -111,10 +113,10 @@ def _on_machine(expr: Expr) -> Expr | None:
     """The expression with its constants folded, if it then needs machine numbers only; `Key` leaves are such."""
     if isinstance(expr, Key):
         return expr if expr.type.is_plain else None
-    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal) and not _reads_zone(expr):
+    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal) and not reads_zone(expr):
         return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if _is_known(expr) else None
     parts = [_on_machine(child) for child in expr.children]
-    if not expr.type.is_plain or None in parts or _reads_zone(expr):
+    if not expr.type.is_plain or None in parts or reads_zone(expr):
         return None
     rest = iter(part for part in parts if part is not None)
     return expr.rebuilt(lambda _: next(rest))
@@ -133,7 +135,7 @@ def _is_known(constant: Expr) -> bool:
     return True
 
 
-def _equi(part: Call, keys: _Keys) -> Equi | None:
+def _equi(part: Call, keys: Keys) -> Equi | None:
     a, b = part.args
     if part.op not in ("=", "<=>") or {len(a.sides), len(b.sides)} != {1} or a.sides == b.sides:
         return None
@@ -172,35 +174,35 @@ def _intersection(a: Band, b: Band) -> Band:
     )
 
 
-def _compiled(part: Expr, keys: _Keys) -> Conjunct:
-    compiled = _over_keys(part, keys, guarded=False)
+def _compiled(part: Expr, keys: Keys) -> Conjunct:
+    compiled = over_keys(part, keys, guarded=False)
     return Residual(part) if compiled is None else Compiled(compiled)
 
 
-def _over_keys(expr: Expr, keys: _Keys, *, guarded: bool) -> Expr | None:
+def over_keys(expr: Expr, keys: Keys, *, guarded: bool) -> Expr | None:
     """The expression over key columns and constants, in machine numbers only; None where it needs more.
 
     Under a CASE or on the right of AND and OR (`guarded`), a sub-expression that may raise is not computed ahead
     of its guard: its columns are, and it is evaluated behind the guard.
     """
-    if len(expr.sides) == 1 and (isinstance(expr, Column) or not (guarded and _may_raise(expr))):
+    if len(expr.sides) == 1 and (isinstance(expr, Column) or not (guarded and may_raise(expr))):
         return keys.key(expr) if expr.type.is_plain else None
     match expr:
         case Literal():
-            return expr if (expr.type.is_plain and not _reads_zone(expr)) or expr.type == VOID else None
-        case Cast(type=type, arg=Literal()) if type.is_plain and not _reads_zone(expr):
+            return expr if (expr.type.is_plain and not reads_zone(expr)) or expr.type == VOID else None
+        case Cast(type=type, arg=Literal()) if type.is_plain and not reads_zone(expr):
             return expr if _is_known(expr) else None
-        case Cast(type=type, arg=arg) if type.is_plain and can_cast(arg.type, type) and not _reads_zone(expr):
+        case Cast(type=type, arg=arg) if type.is_plain and can_cast(arg.type, type) and not reads_zone(expr):
             return _rebuilt(expr, keys, guarded) if arg.type.is_plain else None
         case Call(op=op, type=type) if op in RULES and (type.is_plain or type == VOID):
             expr = _in_whole_numbers(expr)
-            return None if _reads_zone(expr) else _rebuilt(expr, keys, guarded)
+            return None if reads_zone(expr) else _rebuilt(expr, keys, guarded)
     return None
 
 
-def _rebuilt(expr: Expr, keys: _Keys, guarded: bool) -> Expr | None:
+def _rebuilt(expr: Expr, keys: Keys, guarded: bool) -> Expr | None:
     lazy = isinstance(expr, Call) and expr.op in ("CASE", "AND", "OR", "coalesce")
-    parts = [_over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
+    parts = [over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
     if None in parts:
         return None
     rest = iter(part for part in parts if part is not None)
@@ -228,7 +230,7 @@ def _in_whole_numbers(expr: Call) -> Call:
     return Call(BOOLEAN, op, (as_bigint, Literal(BIGINT, limit, str(limit))), span=expr.span)
 
 
-def _reads_zone(expr: Expr) -> bool:
+def reads_zone(expr: Expr) -> bool:
     """Whether Spark looks at the session's time zone: zoned times subtracted, moved by days, or made of dates."""
     if isinstance(expr, Literal):
         return expr.type == TIMESTAMP and not re.search(r"(Z|[+-]\d\d:?\d\d)'$", expr.text)
@@ -243,7 +245,8 @@ def _reads_zone(expr: Expr) -> bool:
     )
 
 
-def _may_raise(expr: Expr) -> bool:
+def may_raise(expr: Expr) -> bool:
+    """Whether Spark may raise when it evaluates an expression."""
     match expr:
         case Opaque():
             return True
@@ -251,4 +254,4 @@ def _may_raise(expr: Expr) -> bool:
             return True
         case Call(op=op, type=type) if op in DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
             return True
-    return any(_may_raise(child) for child in expr.children)
+    return any(may_raise(child) for child in expr.children)

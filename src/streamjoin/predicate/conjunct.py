@@ -75,8 +75,8 @@ class Band(Conjunct):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Both sides of the difference."""
-        return self.left, self.right
+        """Both sides of the difference, and what else the check reads."""
+        return tuple(dict.fromkeys((self.left, self.right, *(_leaves(self.check) if self.check else ()))))
 
     @property
     def decides(self) -> bool:
@@ -152,14 +152,42 @@ class Compiled(Conjunct):
     @property
     def keys(self) -> tuple[Key, ...]:
         """The leaves of the condition, each once."""
-        return tuple(dict.fromkeys(node for node in self.exact.walk() if isinstance(node, Key)))
+        return _leaves(self.exact)
 
 
 @dataclass(frozen=True)
 class Residual(Conjunct):
-    """A condition that only Spark evaluates."""
+    """A condition that Spark evaluates, after the join."""
 
     kind = "residual"
+
+
+@dataclass(frozen=True)
+class PairColumn:
+    """A value that is computed for each pair: of a tree that `vector` evaluates, under the name of a key."""
+
+    key: Key
+    tree: Expr
+
+
+@dataclass(frozen=True)
+class Evaluated(Conjunct):
+    """A condition on more than numbers that the worker evaluates: `check` is compiled, over keys and pair columns."""
+
+    check: Expr
+    pairs: tuple[PairColumn, ...]
+    kind = "evaluated"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The key columns that are read, each once."""
+        computed = {pair.key for pair in self.pairs}
+        read = (key for tree in (self.check, *(pair.tree for pair in self.pairs)) for key in _leaves(tree))
+        return tuple(dict.fromkeys(key for key in read if key not in computed))
+
+
+def _leaves(expr: Expr) -> tuple[Key, ...]:
+    return tuple(dict.fromkeys(node for node in expr.walk() if isinstance(node, Key)))
 
 
 def _first_whole(bound: Bound) -> int:

@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from streamjoin.predicate.arithmetic import DIVISIONS, SIMPLE, TYPED, NotEvaluable, cast_value, in_unit_of, order_key
-from streamjoin.predicate.expr import Call, Cast, Column, Expr, Literal
+from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Literal
+from streamjoin.predicate.functions import FUNCTIONS
 from streamjoin.predicate.types import DATE, UNKNOWN, Type
 
 _EPOCH = datetime(1970, 1, 1)
@@ -39,6 +40,9 @@ def evaluate(expr: Expr, left: Row, right: Row) -> Any:
                 raise NotEvaluable(str(expr))
             value = evaluate(arg, left, right)
             return None if value is None else cast_value(value, arg.type, type)
+        case Function(op=op, args=args):
+            given = [evaluate(arg, left, right) for arg in args]
+            return None if None in given else FUNCTIONS[op].value(*given)
         case Call(op=op, args=args) if op in _LAZY:
             return _LAZY[op](args, lambda arg: evaluate(arg, left, right))
         case Call(op=op, args=args, type=type):

@@ -141,6 +141,14 @@ class Opaque(Expr):
         return tuple(piece for piece in self.pieces if isinstance(piece, Column))
 
 
+@dataclass(frozen=True)
+class Function(Opaque):
+    """An `Opaque` that is a function which a worker can evaluate too, where it must (`functions`)."""
+
+    op: str = field(compare=False)
+    args: tuple[Expr, ...] = field(compare=False)
+
+
 INFIX = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))
 _PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "div": 6}
 _RESERVED = frozenset(

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.predicate.classify import Keys
 from streamjoin.predicate.conjunct import Band, Conjunct, Residual
+from streamjoin.predicate.decide import decided_by_worker
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Column, Expr, Key, Side
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
@@ -35,6 +37,12 @@ class Predicate:
     def residual(self) -> tuple[Conjunct, ...]:
         """The conjuncts that only Spark decides, if only on what the others let through."""
         return tuple(conjunct for conjunct in self.conjuncts if _only_spark_decides(conjunct))
+
+    def decided_by_worker(self) -> "Predicate":
+        """The same predicate without conjuncts that only Spark decides; an error where one cannot do without."""
+        keys = Keys({key: key for conjunct in self.conjuncts for key in conjunct.keys})
+        conjuncts = (decided_by_worker(c, keys) if _only_spark_decides(c) else c for c in self.conjuncts)
+        return replace(self, conjuncts=tuple(conjuncts))
 
     def window(self, time: tuple[str, str]) -> tuple[Between, "Predicate"] | None:
         """The window that time bounds in the condition amount to, and what is left of the condition.

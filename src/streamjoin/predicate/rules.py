@@ -275,8 +275,8 @@ def _round(op: str, args: Sequence[Expr]) -> Expr:
 
 
 def _days_between(op: str, args: Sequence[Expr]) -> Expr:
-    if all(arg.type == DATE for arg in args):
-        return Call(INT, op, tuple(args))
+    if all(arg.type == DATE or arg.type.is_timestamp for arg in args):
+        return Call(INT, op, tuple(cast(arg, DATE) for arg in args))
     if any(arg.type.is_numeric or arg.type == BOOLEAN for arg in args):
         raise _refuse(op, args)
     return Call(UNKNOWN, op, tuple(args))

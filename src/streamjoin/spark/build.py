@@ -74,6 +74,8 @@ def plan(
         if implied is None:
             raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
         window, predicate = implied
+    if how != "inner":
+        predicate = predicate.decided_by_worker()
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _own_name(name, [field for side in SIDES for field in inputs[side].schema.fields])

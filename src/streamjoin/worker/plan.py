@@ -31,8 +31,8 @@ _PRESERVED: dict[How, tuple[Side, ...]] = {
 class Plan:
     """A join as the worker runs it; `left` and `right` are the schemas of the payloads, `names` those of the results.
 
-    Residual conjuncts, which only Spark evaluates, are left to the caller: every pair that passes all others comes
-    out. That is right for an inner join alone, so every other `how` refuses them.
+    Residual conjuncts, which Spark evaluates, are left to the caller: every pair that passes all others comes out. That
+    is right for an inner join alone; for every other `how` the predicate must be `decided_by_worker`.
     """
 
     predicate: Predicate

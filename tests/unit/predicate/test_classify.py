@@ -317,7 +317,7 @@ COMPILED: dict[str, Forms] = {
 RESIDUAL: dict[str, Forms] = {
     "Strings, but for their equality.": {
         "l.name LIKE r.name": ("residual: (l.name LIKE r.name)",),
-        "l.name NOT LIKE concat(r.name, '%')": ("residual: (l.name NOT LIKE concat(r.name, '%'))",),
+        "l.name NOT LIKE concat(r.name, '%')": ("residual: NOT (l.name LIKE concat(r.name, '%'))",),
         "l.name RLIKE r.name": ("residual: (l.name RLIKE r.name)",),
         "levenshtein(l.name, r.name) < 3": ("residual: levenshtein(l.name, r.name) < 3",),
         "l.name < r.name": ("residual: l.name < r.name",),

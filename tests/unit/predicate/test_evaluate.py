@@ -168,7 +168,7 @@ def test_rows_may_hold_values_as_spark_hands_them_over() -> None:
     "text",
     [
         "my_udf(l.x) = r.a",
-        "l.name LIKE r.name",
+        "soundex(l.name) = soundex(r.name)",
         "l.name = r.a",
         "l.x + r.name > 1",
         "CAST(l.name AS INT) = r.a",

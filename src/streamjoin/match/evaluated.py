@@ -1,0 +1,106 @@
+"""Conditions on more than numbers, decided for candidate pairs: pair columns first, then the compiled rest."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin.pane import KeyColumn, Rows
+from streamjoin.predicate.arithmetic import EvaluationError
+from streamjoin.predicate.compiled import compile_check
+from streamjoin.predicate.conjunct import Evaluated, PairColumn
+from streamjoin.predicate.expr import SIDES, Key, Side
+from streamjoin.predicate.types import DATE, Type
+from streamjoin.predicate.vector import Column, evaluate_pairs
+
+AT_A_TIME = 1 << 13
+"""Pairs that are looked at together: the strings of so many fit into memory, however long they are."""
+
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.int32]
+Numbers = tuple[NDArray[np.generic], Mask | None]
+"""Values, and where they are valid: None for everywhere."""
+
+
+class PairCheck:
+    """Decides one condition; `position` says where the keys stand in `Rows.keys`."""
+
+    def __init__(self, conjunct: Evaluated, position: Mapping[str, int]) -> None:
+        self._conjunct, self._position = conjunct, position
+        self._check = compile_check([conjunct.check])
+        self._trees = {
+            key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)
+        }
+
+    def mask(self, left: Rows, right: Rows, li: Indices, ri: Indices) -> Mask:
+        """For each k, whether row ``li[k]`` of left and row ``ri[k]`` of right satisfy the condition."""
+        masks = [
+            self._mask({"l": (left, li[at : at + AT_A_TIME]), "r": (right, ri[at : at + AT_A_TIME])})
+            for at in range(0, len(li), AT_A_TIME)
+        ]
+        return np.concatenate(masks)
+
+    def _mask(self, sides: Mapping[Side, tuple[Rows, Indices]]) -> Mask:
+        def taken(key: Key) -> KeyColumn:
+            rows, at = sides[key.side]
+            return rows.keys[self._position[key.name]].take(at)
+
+        count = len(sides["l"][1])
+        texts = {name: _arrow(taken(key), key.type) for name, key in self._trees.items()}
+        columns = {pair.key.name: evaluate_pairs(pair.tree, texts, count) for pair in self._conjunct.pairs}
+        computed = {name: _numbers(column.values) for name, column in columns.items()}
+        numbers = {
+            side: [computed.get(key.name) or _plain(taken(key)) for key in keys]
+            for side, keys in zip(SIDES, (self._check.left, self._check.right), strict=True)
+        }
+        failed = [pair for pair in self._conjunct.pairs if columns[pair.key.name].errors is not None]
+        if failed:
+            return self._despite(failed, columns, numbers)
+        return self._decided(numbers, count)
+
+    def _decided(self, numbers: Mapping[Side, list[Numbers]], count: int) -> Mask:
+        every = np.arange(count)
+        return self._check.pairs(numbers["l"], numbers["r"], every, every)
+
+    def _despite(
+        self, failed: list[PairColumn], columns: Mapping[str, Column], numbers: Mapping[Side, list[Numbers]]
+    ) -> Mask:
+        """The answers where some values could not be had: those that hang on one raise the error."""
+        answers = []
+        for value, known in ((True, True), (False, True), (False, False)):
+            tried = list(numbers["l"])
+            for pair in failed:
+                place = [key.name for key in self._check.left].index(pair.key.name)
+                values, valid = (part if part is None else part.copy() for part in tried[place])
+                errors = columns[pair.key.name].errors
+                valid = np.ones(len(values), np.bool_) if valid is None else valid
+                values[errors], valid[errors] = value, known
+                tried[place] = values, valid
+            answers.append(self._decided({"l": tried, "r": numbers["r"]}, len(tried[0][0])))
+        if not all(np.array_equal(answers[0], answer) for answer in answers):
+            raise EvaluationError(f"{self._conjunct}: {columns[failed[0].key.name].error}")
+        return answers[0]
+
+
+def _plain(column: KeyColumn) -> Numbers:
+    return column.values, column.valid
+
+
+def _numbers(values: pa.Array) -> Numbers:
+    if not values.null_count:
+        return values.to_numpy(zero_copy_only=False), None
+    filled = values.fill_null(False if pa.types.is_boolean(values.type) else 0)
+    return filled.to_numpy(zero_copy_only=False), values.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _arrow(column: KeyColumn, type: Type) -> pa.Array:
+    """A key column as `vector` takes it."""
+    if column.exact is None:
+        values = pa.array(column.values, mask=None if column.valid is None else ~column.valid)
+        return values.cast(pa.date32()) if type == DATE else values
+    if pa.types.is_string(column.exact.type) or pa.types.is_string_view(column.exact.type):
+        return column.exact.cast(pa.large_string())
+    if pa.types.is_binary(column.exact.type):
+        return column.exact.cast(pa.large_binary())
+    return column.exact

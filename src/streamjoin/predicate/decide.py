@@ -1,0 +1,139 @@
+"""Conditions that Spark would decide after the join, made ready to be decided by a worker.
+
+In a join that keeps rows without partner, every part of the condition decides whether two rows met. What speaks of one
+side alone Spark computes before the join, as a `Key`. Of the rest, numbers are compiled; strings and arrays of both
+sides become pair columns (`vector`), each a boolean or a number, that the compiled code then reads like any other.
+"""
+
+from dataclasses import replace
+from typing import NoReturn
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable
+from streamjoin.predicate.classify import Keys, may_raise, over_keys, reads_zone
+from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
+from streamjoin.predicate.evaluate import evaluate
+from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
+from streamjoin.predicate.functions import CONSTANT_ARGUMENTS, FUNCTIONS
+from streamjoin.predicate.rules import RULES
+from streamjoin.predicate.types import BINARY, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
+from streamjoin.predicate.vector import OPERATORS
+
+
+def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
+    """The same condition without need of Spark after the join, or an error that names the part that needs it."""
+    decider = _Decider(keys)
+    try:
+        check = decider.number(conjunct.exact, guarded=False)
+    except _Undecidable as reason:
+        written = f"{reason.part}" if str(reason.part) == str(conjunct.exact) else f"{reason.part} in {conjunct.exact}"
+        raise StreamJoinError(
+            f"on: {written}: {reason}, and in a join that keeps rows without partner every part of the condition must "
+            "be decided before a row is known to have met nobody. Compute a column before the join and compare that, "
+            "or take how='inner'"
+        ) from None
+    if isinstance(conjunct, Band):
+        return replace(conjunct, check=check)
+    return Evaluated(conjunct.exact, check, tuple(decider.pairs))
+
+
+class _Undecidable(Exception):
+    """A worker cannot evaluate `part`."""
+
+    def __init__(self, part: Expr, reason: str = "only Spark evaluates this") -> None:
+        super().__init__(reason)
+        self.part = part
+
+
+class _Decider:
+    def __init__(self, keys: Keys) -> None:
+        self.keys = keys
+        self.pairs: list[PairColumn] = []
+
+    def number(self, expr: Expr, *, guarded: bool) -> Expr:
+        """The expression in machine numbers: over keys, constants and pair columns."""
+        if (found := over_keys(expr, self.keys, guarded=guarded)) is not None:
+            return found
+        if _is_zoned_difference(expr):  # Spark subtracts them as the clocks of the session's zone show them
+            local = (Cast(TIMESTAMP_NTZ, child, implicit=True) for child in expr.children)
+            return self.number(Call(INTERVAL, "-", tuple(local)), guarded=guarded)
+        if not expr.type.is_plain:
+            self.refuse(expr)
+        plain = all(child.type.is_plain or child.type == VOID for child in expr.children)
+        if isinstance(expr, Call) and expr.op in RULES and plain and not reads_zone(expr):
+            lazy = expr.op in ("CASE", "AND", "OR", "coalesce")
+            places = iter(range(len(expr.args)))
+            return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
+        tree = self.text(expr, guarded=guarded)
+        name = f"\0{len(self.pairs)}"  # of no column
+        key = Key(expr.type, Column(expr.type, "l", (name,)), name=name)
+        self.pairs.append(PairColumn(key, tree))
+        return key
+
+    def text(self, expr: Expr, *, guarded: bool) -> Expr:
+        """The expression as `vector` evaluates it."""
+        while isinstance(expr, Cast) and expr.implicit and expr.type == expr.arg.type:
+            expr = expr.arg
+        if len(expr.sides) == 1 and (isinstance(expr, Column) or not (guarded and may_raise(expr))):
+            return self.keys.key(expr) if _is_held(expr.type) else self.refuse(expr)
+        if not expr.sides:
+            return self.constant(expr)
+        match expr:
+            case Function(op=op, args=args):
+                taken = [self.text(arg, guarded=guarded) for arg in args]
+                place = CONSTANT_ARGUMENTS.get(op, len(args))
+                wrong = [arg for arg in taken[place:] if not isinstance(arg, Literal)]
+                if wrong:
+                    raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
+                if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
+                    raise _Undecidable(expr, "the escape character must be an ASCII one")
+                return Call(FUNCTIONS[op].yields, op, tuple(taken))
+            case Call(op=op, args=args) if op in OPERATORS and op not in FUNCTIONS:
+                texts = [arg.type for arg in args if arg.type not in (VOID, STRING, BINARY)]
+                if texts and op not in ("CASE", "AND", "OR", "NOT", "IS NULL", "IS TRUE", "IS FALSE"):
+                    self.refuse(expr)
+                return expr.rebuilt(lambda child: self.text(child, guarded=guarded))
+        return self.refuse(expr)
+
+    def constant(self, expr: Expr) -> Literal:
+        if isinstance(expr, Literal):
+            return expr
+        try:
+            return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})")
+        except (EvaluationError, NotEvaluable):
+            self.refuse(expr)
+
+    def refuse(self, expr: Expr) -> NoReturn:
+        types = sorted({str(child.type) for child in expr.children if child.type != VOID})
+        if isinstance(expr, Call) and UNKNOWN in (child.type for child in expr.children):
+            types = sorted({str(_uncast(child).type) for child in expr.children})
+            raise _Undecidable(expr, f"only Spark knows how {' and '.join(types)} go together")
+        if isinstance(expr, Function | Opaque) or not types:
+            raise _Undecidable(expr)
+        plain = all(child.type.is_plain for child in expr.children)
+        where = "within a function of strings or arrays " if plain else ""
+        raise _Undecidable(expr, f"{where}only Spark evaluates this for {' and '.join(types)}")
+
+
+def _uncast(expr: Expr) -> Expr:
+    return expr.arg if isinstance(expr, Cast) and expr.type == UNKNOWN else expr
+
+
+def _is_zoned_difference(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.op == "-" and [child.type for child in expr.children] == [TIMESTAMP] * 2
+
+
+def _is_held(type: Type) -> bool:
+    """Whether a key column of this type can be part of a tree."""
+    element = type.name.removeprefix("array<").removesuffix(">")
+    return type.is_plain or type in (STRING, BINARY) or (type.name != element and _is_element(Type(element)))
+
+
+def _is_element(type: Type) -> bool:
+    return (type.is_plain or type in (STRING, BINARY)) and not type.is_interval
+
+
+def _is_escape(literal: Expr) -> bool:
+    return isinstance(literal, Literal) and isinstance(literal.value, str) and len(literal.value) == 1 and (
+        literal.value.isascii()
+    )

@@ -9,7 +9,25 @@ from hypothesis import strategies as st
 
 from streamjoin.predicate import Schema
 
-STRINGS = ["", "a", "A", "ab", "aB", "a b ", " b", "straße", "ΑΣ", "İ", "é", "e\u0301", "😀x", "a%b", "a_b", "a\\b", "x\n"]
+STRINGS = [
+    "",
+    "a",
+    "A",
+    "ab",
+    "aB",
+    "a b ",
+    " b",
+    "straße",
+    "ΑΣ",
+    "İ",
+    "é",
+    "e\u0301",
+    "😀x",
+    "a%b",
+    "a_b",
+    "a\\b",
+    "x\n",
+]
 PATTERNS = ["%", "_", "a%", "%b", "a_b", r"a\_b", r"a\%b", "%a%b%", "__", "", "😀_", "é", "a!_b", r"\\", r"a\\b"]
 REGEXES = ["a", "^a.*b$", "[a-c]+", r"\d|\s", "(a|b)+", "x$", "^.$", "(?i)AB", "[^a]", r"\.", "a{1,2}b?", r"\W", ""]
 COLUMNS: dict[str, tuple[str, Any]] = {

@@ -22,6 +22,7 @@ from streamjoin.predicate.bind import bind
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Residual
 from streamjoin.predicate.evaluate import evaluate, physical
 from streamjoin.predicate.types import UNKNOWN
+from tests.properties.pairs import outcomes, view_of_pairs, where
 
 pytestmark = pytest.mark.spark
 
@@ -153,46 +154,13 @@ RELAXED = settings(  # a failure names its predicate and rows; shrinking through
 
 @pytest.fixture(scope="module")
 def pairs_of(spark: Any) -> Any:
-    """Makes the view `pairs`: every left row `l` beside every right row `r`, numbered."""
-    frames = []
-
-    def make(lefts: list[dict[str, Any]], rights: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
-        pairs = list(itertools.product(lefts, rights))
-        rows = [(i, _spark_row(l), _spark_row(r)) for i, (l, r) in enumerate(pairs)]
-        for frame in frames:
-            frame.unpersist()
-        frames[:] = [spark.createDataFrame(rows, f"id int, l struct<{DDL}>, r struct<{DDL}>").cache()]
-        frames[0].createOrReplaceTempView("pairs")
-        return pairs
-
-    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")  # keeps CASE a guard
-    yield make
-    spark.conf.unset("spark.sql.subexpressionElimination.enabled")
+    """Makes the view `pairs` of two lists of rows."""
+    with view_of_pairs(spark, DDL) as make:
+        yield lambda lefts, rights: make(lefts, rights, _spark_row)
 
 
 def _spark_row(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name].replace(tzinfo=UTC) if name == "ts" and row[name] else row[name] for name in VALUES)
-
-
-def _outcomes(condition: Any, pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
-    """True, False, None or the error that evaluating gave, for every pair."""
-
-    def outcome(l: Any, r: Any) -> Any:
-        try:
-            return condition(l, r)
-        except EvaluationError as error:
-            return error
-
-    return [outcome(l, r) for l, r in pairs]
-
-
-def _where(spark: Any, texts: list[str], allowed: list[list[int]]) -> list[set[int]]:
-    """For each text, the ids of the allowed pairs that Spark's WHERE keeps."""
-    kept = ", ".join(
-        f"collect_list(id) FILTER (WHERE CASE WHEN id IN ({', '.join(map(str, ids)) or 'NULL'}) THEN ({text}) END)"
-        for text, ids in zip(texts, allowed, strict=True)
-    )
-    return [set(ids) for ids in spark.sql(f"SELECT {kept} FROM pairs").first()]
 
 
 @given(st.lists(CONDITION, min_size=25, max_size=25), SIDE_ROWS, SIDE_ROWS)
@@ -203,10 +171,10 @@ def test_conditions_and_their_conjuncts_mean_what_spark_says(
     pairs = pairs_of(lefts, rights)
     predicates = [p for text in texts if (p := _parsed(text)) is not None]
     assume(predicates)
-    outcomes = [_outcomes(predicate, pairs) for predicate in predicates]
-    quiet = [[i for i, value in enumerate(column) if not isinstance(value, EvaluationError)] for column in outcomes]
-    kept = _where(spark, [predicate.text for predicate in predicates], quiet)
-    for predicate, column, ids, wanted in zip(predicates, outcomes, quiet, kept, strict=True):
+    found = [outcomes(predicate, pairs) for predicate in predicates]
+    quiet = [[i for i, value in enumerate(column) if not isinstance(value, EvaluationError)] for column in found]
+    kept = where(spark, [predicate.text for predicate in predicates], quiet)
+    for predicate, column, ids, wanted in zip(predicates, found, quiet, kept, strict=True):
         assert {i for i in ids if column[i] is True} == wanted, predicate.text
         for i in ids:
             assert _all_hold(predicate.conjuncts, *pairs[i]) in (i in wanted, None), f"{predicate} on {pairs[i]}"
@@ -246,7 +214,7 @@ def test_what_raises_here_raises_in_spark(spark: Any, pairs_of: Any, texts: list
     for text in texts:
         if "NULL" in text or (predicate := _parsed(text)) is None:
             continue  # a NULL constant lets Spark's optimizer drop what would have raised
-        raising = [i for i, value in enumerate(_outcomes(predicate, pairs)) if isinstance(value, EvaluationError)]
+        raising = [i for i, value in enumerate(outcomes(predicate, pairs)) if isinstance(value, EvaluationError)]
         if raising:
             l, r = pairs[raising[0]]
             assert _raises(spark, f"SELECT {text} FROM pairs WHERE id = {raising[0]}"), f"{text} on {l} {r}"
@@ -283,7 +251,7 @@ def test_conjuncts_over_key_columns_computed_by_spark(
 
 
 def _never_raises(key: Any, pairs: list[tuple[Any, Any]]) -> bool:
-    return not any(isinstance(v, EvaluationError) for v in _outcomes(lambda l, r: evaluate(key, l, r), pairs))
+    return not any(isinstance(v, EvaluationError) for v in outcomes(lambda l, r: evaluate(key, l, r), pairs))
 
 
 def _check_over_keys(conjunct: Conjunct, l: Any, r: Any, values: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ Each micro-batch takes up one file of either side; the program ends when all fil
 again with the same checkpoint, it goes on.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -28,8 +30,11 @@ FILE_SECONDS = 10
 JITTER_SECONDS = 3
 """How far a row may be behind an earlier one."""
 
-Pairs = Counter[tuple[int, int, int]]
+Pairs = Counter[tuple[int | None, int | None, int]]
 """Results as (left id, right id, join time in microseconds), each with its multiplicity."""
+
+LAST = 10**9
+"""The ids of the rows that come last, far after all others: they see to it that nobody else waits."""
 
 _SCHEMA = "id BIGINT, ts TIMESTAMP, x INT"
 
@@ -43,6 +48,7 @@ class FileJoin:
     master: str = "local[2,4]"
     on: str = f"abs(l.x - r.x) <= {BAND}"
     layout: str = "auto"
+    how: str = "inner"
     conf: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -84,13 +90,15 @@ class FileJoin:
             window=window,
             time="ts",
             delay=self.delay,
+            how=self.how,
             select=["l.id AS l", "r.id AS r"],
             layout="auto" if self.layout == "auto" else layout_of(self.layout),
         )
 
     def results(self, spark: SparkSession) -> Pairs:
         """What the sink holds; a reader of Spark's sees committed files only."""
-        found = spark.read.parquet(str(self.sink)).selectExpr("l", "r", "unix_micros(join_time) AS t").toArrow()
+        rows = spark.read.parquet(str(self.sink)).where(f"coalesce(l, r) < {LAST}")
+        found = rows.selectExpr("l", "r", "unix_micros(join_time) AS t").toArrow()
         return Counter(zip(*(found[name].to_pylist() for name in ("l", "r", "t")), strict=True))
 
 
@@ -98,33 +106,48 @@ def write_inputs(home: Path, *, files: int = 10, rows: int = 300, first: int = 0
     """Write as many files a side, numbered from `first` on, of rows that are out of order by `JITTER_SECONDS`."""
     for side in ("left", "right"):
         random = np.random.default_rng([seed, first, side == "left"])
-        directory = home / side
-        directory.mkdir(parents=True, exist_ok=True)
         for number in range(first, first + files):
             seconds = np.sort(random.uniform(number, number + 1, rows)) * FILE_SECONDS
             seconds -= random.uniform(0, JITTER_SECONDS, rows)
-            table = pa.table(
-                {
-                    "id": np.arange(number * rows, (number + 1) * rows),
-                    "ts": pa.array((seconds * 1e6).astype(np.int64) + 10**15, pa.timestamp("us", "UTC")),
-                    "x": random.integers(0, 1000, rows).astype(np.int32),
-                }
-            )
-            path = directory / f"{number:04}.parquet"
-            scratch = directory / f".{path.name}"
-            pq.write_table(table, scratch)
-            os.utime(scratch, (10**9 + number, 10**9 + number))  # Spark takes the oldest file first
-            scratch.rename(path)
+            ids, values = np.arange(number * rows, (number + 1) * rows), random.integers(0, 1000, rows)
+            _write(Path(home, side), number, ids, seconds, values)
 
 
-def expected(home: Path) -> Pairs:
-    """What DuckDB finds in all rows at once: none of them is late under a delay of at least `JITTER_SECONDS`."""
+def write_last(home: Path, files: int) -> None:
+    """Write two more files a side, with one row each, far after the `files` that are there."""
+    for side, number in itertools.product(("left", "right"), (files, files + 1)):
+        _write(Path(home, side), number, np.array([LAST + number]), np.array([1e6 + number]), np.array([0]))
+
+
+def _write(directory: Path, number: int, ids: Any, seconds: Any, values: Any) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    table = pa.table(
+        {
+            "id": ids.astype(np.int64),
+            "ts": pa.array((seconds * 1e6).astype(np.int64) + 10**15, pa.timestamp("us", "UTC")),
+            "x": values.astype(np.int32),
+        }
+    )
+    path = directory / f"{number:04}.parquet"
+    scratch = directory / f".{path.name}"
+    pq.write_table(table, scratch)
+    os.utime(scratch, (10**9 + number, 10**9 + number))  # Spark takes the oldest file first
+    scratch.rename(path)
+
+
+def expected(home: Path, how: str = "inner") -> Pairs:
+    """What DuckDB finds in all rows at once: none of them is late under a delay of at least `JITTER_SECONDS`.
+
+    A row without partner is decided when the window after it is over.
+    """
+    window = WINDOW_SECONDS * 1_000_000
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         rows = db.execute(
-            f"""SELECT l.id, r.id, epoch_us(greatest(l.ts, r.ts))
-            FROM '{home}/left/*.parquet' l JOIN '{home}/right/*.parquet' r
-            ON abs(l.x - r.x) <= {BAND} AND abs(epoch_us(l.ts) - epoch_us(r.ts)) <= {WINDOW_SECONDS} * 1000000"""
+            f"""SELECT l.id, r.id, greatest(l.t, r.t) + if(l.t IS NULL OR r.t IS NULL, {window}, 0)
+            FROM (SELECT id, x, epoch_us(ts) AS t FROM '{home}/left/*.parquet' WHERE id < {LAST}) l
+            {how.upper()} JOIN (SELECT id, x, epoch_us(ts) AS t FROM '{home}/right/*.parquet' WHERE id < {LAST}) r
+            ON abs(l.x - r.x) <= {BAND} AND abs(l.t - r.t) <= {window}"""
         ).fetchall()
     return Counter(rows)
 

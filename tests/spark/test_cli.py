@@ -72,27 +72,52 @@ def test_a_shell_completes_commands_and_options(words: str, offered: str) -> Non
     assert f"plain,{offered}" in answer.stdout.splitlines()
 
 
-def test_run_joins_directories_once_and_goes_on_where_it_was(home: Path) -> None:
+def test_run_joins_directories_once_goes_on_where_it_was_and_lets_out_who_waits(home: Path) -> None:
+    write(home / "trades", "0", "price", [("09:30:03", "GAMMA", 5.0)])
     (home / "job.toml").write_text(
         f'left = "trades"\nright = "quotes"\non = "{ON}"\nwithin = "5 seconds"\ntime = "ts"\ndelay = "10 seconds"\n'
-        'format = "json"\nout = "near"\nselect = ["l.sym", "r.ask"]\nonce = true\n'
+        'format = "json"\nout = "near"\nselect = ["l.sym", "r.ask"]\nonce = true\nhow = "left"\n'
     )
     first = run(home, "run", "--config", "job.toml")
     assert (first.returncode, first.stderr) == (0, "")
     assert "left  trades: price double, sym string, ts timestamp" in first.stdout
     assert "3 matches found" in first.stdout
+    assert "\n1 row has met nobody so far" in first.stdout
+    matched = [("ACME", 20.5), ("ACME", 22.0), ("BETA", 40.6)]
+    assert results(home / "near") == matched
 
-    write(home / "trades", "2", "price", [("09:30:05", "BETA", 40.9)])
-    second = run(home, "run", "--config", "job.toml")
-    assert second.returncode == 0, second.stderr
+    write(home / "trades", "2", "price", [("09:30:05", "BETA", 40.9), ("09:30:05", "DELTA", 1.0)])
+    second = run(home, "run", "--config", "job.toml", "--flush")
+    assert (second.returncode, second.stderr) == (0, "")
     assert "1 match found" in second.stdout
-    results = [json.loads(line) for file in (home / "near").glob("*.json") for line in file.read_text().splitlines()]
-    assert sorted((row["sym"], row["ask"]) for row in results) == [
-        ("ACME", 20.5),
-        ("ACME", 22.0),
-        ("BETA", 40.6),
-        ("BETA", 40.6),
-    ]
+    assert "met nobody" not in second.stdout
+    everybody = sorted([*matched, ("BETA", 40.6), ("DELTA", None), ("GAMMA", None)])
+    assert results(home / "near") == everybody
+
+
+def results(directory: Path) -> list[tuple[str, float | None]]:
+    """What is in committed files, which Spark lists in a log of its own."""
+    rows = [json.loads(line) for file in directory.glob("*.json") for line in file.read_text().splitlines()]
+    return sorted((row["sym"], row.get("ask")) for row in rows)
+
+
+@pytest.mark.slow
+def test_after_a_flush_rows_of_that_time_are_late_and_others_go_on(home: Path) -> None:
+    job = ["--left=trades", "--right=quotes", "--within=5 seconds", "--time=ts", "--delay=10 seconds", "--format=json"]
+    command = ["run", *job, "--on", ON, "--out=near", "--how=full", "--once", "--flush"]
+    assert run(home, *command).returncode == 0
+    write(home / "trades", "2", "price", [("09:30:05", "BETA", 40.9), ("09:31:05", "BETA", 40.9)])
+    again = run(home, *command)
+    assert again.returncode == 0, again.stderr
+    assert "2 rows in, 0 matches found, 1 late row dropped" in again.stdout
+    assert "met nobody" not in again.stdout
+
+
+def test_flush_is_for_joins_in_which_rows_wait(home: Path) -> None:
+    job = ["--left=trades", "--right=quotes", "--within=5 seconds", "--time=ts", "--delay=10 seconds", "--format=json"]
+    wrong = run(home, "run", *job, "--on", ON, "--out=near", "--once", "--flush")
+    assert wrong.returncode == 1
+    assert "--flush: it lets out rows that met nobody" in wrong.stderr
 
 
 @pytest.mark.slow

@@ -20,10 +20,12 @@ from tests.spark.test_law import CONDITIONS, DDL, LEFT, RIGHT, WINDOWS, as_joine
 from tests.strategies import multiset
 
 BANDS = "abs(l.x - r.a) <= 1 AND abs(l.y - r.b) <= 0.5"
+TEXTS = "levenshtein(l.s, r.s) <= 1 AND abs(l.x - r.a) <= 2"
 SIDED = "l.x = r.a AND l.y >= 0.5 AND r.s <> 'a'"
 CASES: list[tuple[How, str, Window, Layout | str]] = [
     ("left", BANDS, WINDOWS[0], Keyed(3)),
     ("full", "l.x = r.a", sj.tumbling("5 milliseconds"), Grid(2, 2)),
+    ("left", TEXTS, WINDOWS[1], "auto"),
     ("left_semi", BANDS, sj.between("1 millisecond", "9 milliseconds", closed="left"), "auto"),
     ("left_anti", SIDED, sj.within("4 milliseconds", closed="neither"), Grid(2, 2)),
 ]
@@ -40,8 +42,6 @@ SERVING: dict[How, list[Layout | str]] = {
     "left_semi": ["auto", Grid(3, 1)],
     "left_anti": ["auto", Grid(3, 1), Grid(1, 3)],
 }
-EVALUATED = [on for on in CONDITIONS if "(l.s" not in on]
-"""Conditions that a cell can decide by itself."""
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_any_history_gives_the_reference_s_rows(
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "how"), list(enumerate(set(HOWS) - {"inner"})))
 def test_all_conditions_windows_and_layouts(spark: SparkSession, tmp_path: Path, number: int, how: How) -> None:
-    for k, (on, layout) in enumerate(product(EVALUATED, SERVING[how])):
+    for k, (on, layout) in enumerate(product(CONDITIONS, SERVING[how])):
         window = WINDOWS[(k + number) % len(WINDOWS)]
         check(spark, tmp_path, on, window, layout, rich(on, window, 5, how), how)
 

@@ -202,6 +202,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
 @click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
+@click.option(
+    "--flush", is_flag=True, help="With --once: in the end let out rows that met nobody, instead of waiting on."
+)
 @click.option("--explain", is_flag=True, help="Print the plan and end.")
 @_PARTITIONS
 @_MASTER
@@ -236,9 +239,8 @@ def run(
             "layout": "auto" if o["layout"] == "auto" else layout_of(o["layout"]),
         }
         schemas = o["left_schema"], o["right_schema"]
-        job = FileJoin(
-            o["left"], o["right"], o["out"], o["format_"], o["checkpoint"], schemas, arguments, o["once"], o["trigger"]
-        )
+        given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
+        job = FileJoin(**given, format=o["format_"], schemas=schemas, arguments=arguments)
         if explain:
             job.explain(spark, console)
         else:

@@ -7,16 +7,23 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType, TimestampType
 from rich.console import Console
 
 from streamjoin.cli.display import Monitor, matches_found, si
+from streamjoin.cli.heartbeat import Heartbeat
 from streamjoin.cli.quiet import reason
+from streamjoin.duration import UNITS, microseconds
 from streamjoin.errors import StreamJoinError
+from streamjoin.how import how_of
 from streamjoin.join import explain, join
+from streamjoin.spark.fields import backticked
+from streamjoin.spark.progress import Progress
 from streamjoin.window import Window
 
 FORMATS = ("parquet", "csv", "json", "orc")
+_MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 
 
@@ -32,7 +39,12 @@ class FileJoin:
     schemas: tuple[str | None, str | None]
     arguments: dict[str, Any]
     once: bool
+    flush: bool
     trigger: str
+
+    @property
+    def _checkpoint(self) -> str:
+        return self.checkpoint or str(Path(self.out) / "_checkpoint")
 
     def frames(self, spark: SparkSession, console: Console) -> tuple[DataFrame, DataFrame]:
         """Both directories as streams; their schemas are shown."""
@@ -48,9 +60,28 @@ class FileJoin:
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
-        result = join(*self.frames(spark, console), **self.arguments)
-        checkpoint = self.checkpoint or str(Path(self.out) / "_checkpoint")
-        writer = result.writeStream.format(self.format).option("checkpointLocation", checkpoint)
+        may_wait = how_of(self.arguments["how"]) not in ("inner", "left_semi")
+        if self.flush and not (may_wait and self.once):
+            raise StreamJoinError(
+                "--flush: it lets out rows that met nobody, when all that is there was processed; expected it with "
+                "--once and with --how left, right, full or left_anti"
+            )
+        left, right = self.frames(spark, console)
+        heartbeat = Heartbeat(f"{self._checkpoint}/flush")
+        if may_wait:
+            heartbeat.prepare(spark)
+            sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
+            left, right = (heartbeat.beside(spark, *side) for side in sides)
+        result = join(left, right, **self.arguments)
+        seen = self._followed(result, console, interrupted)
+        if self.flush and not interrupted() and (end := self._end(spark, left, right)) is not None:
+            heartbeat.beat(spark, end)
+            seen += self._followed(result, console, interrupted)
+        self._summarize(seen, console)
+
+    def _followed(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
+        """Run the query and show what it does."""
+        writer = result.writeStream.format(self.format).option("checkpointLocation", self._checkpoint)
         if self.format == "csv":
             writer = writer.option("header", "true")
         writer = writer.trigger(availableNow=True) if self.once else writer.trigger(processingTime=self.trigger)
@@ -60,12 +91,36 @@ class FileJoin:
             monitor.follow(interrupted)
         finally:
             query.stop()
-            matches = sum(p.matches for p in monitor.seen)
-            rows = sum(p.rows_left + p.rows_right for p in monitor.seen)
-            late = sum(p.late_left + p.late_right for p in monitor.seen)
-            noted = f", {late} late rows dropped" if late else ""
-            done = f"{si(rows)} rows in, {matches_found(matches)} found{noted}; results in {self.out}"
-            console.print(done, highlight=False, soft_wrap=True)
+        return monitor.seen
+
+    def _summarize(self, seen: list[Progress], console: Console) -> None:
+        rows = sum(p.rows_left + p.rows_right for p in seen)
+        late = sum(p.late_left + p.late_right for p in seen)
+        noted = f", {late:,} late {'row' if late == 1 else 'rows'} dropped" if late else ""
+        found = matches_found(sum(p.matches for p in seen))
+        said = [f"{si(rows)} rows in, {found} found{noted}; results in {self.out}"]
+        if seen and (waiting := seen[-1].waiting_rows):
+            said.append(
+                f"{waiting:,} {'row has' if waiting == 1 else 'rows have'} met nobody so far: to come out when the "
+                "watermark has passed their last chance, or now with --once --flush (rows of their time that come "
+                "afterwards are late)"
+            )
+        console.print("\n".join(said), highlight=False, soft_wrap=True)
+
+    def _end(self, spark: SparkSession, left: DataFrame, right: DataFrame) -> int | None:
+        """The time of a row that moves the watermark past everybody's last chance."""
+        latest = []
+        for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
+            if not isinstance(frame.schema[time].dataType, TimestampType):
+                raise StreamJoinError(f"--flush: the time {time} is a local one; expected a timestamp with a zone")
+            reader = spark.read.format(self.format).schema(frame.schema)
+            rows = reader.options(header="true").load(path) if self.format == "csv" else reader.load(path)
+            latest.append(rows.select(F.max(F.unix_micros(backticked([time])))).first())
+        known = [int(row[0]) for row in latest if row and row[0] is not None]
+        if not known:
+            return None
+        longest = max(microseconds(delay, "delay") for delay in self.arguments["delay"])
+        return max(known) + explain(left, right, **self.arguments).stay + longest + 2 * _MILLISECOND
 
     def _stream(self, spark: SparkSession, console: Console, named: str, path: str, given: str | None) -> DataFrame:
         try:

@@ -29,9 +29,7 @@ class PairCheck:
     def __init__(self, conjunct: Evaluated, position: Mapping[str, int]) -> None:
         self._conjunct, self._position = conjunct, position
         self._check = compile_check([conjunct.check])
-        self._trees = {
-            key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)
-        }
+        self._trees = {key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)}
 
     def mask(self, left: Rows, right: Rows, li: Indices, ri: Indices) -> Mask:
         """For each k, whether row ``li[k]`` of left and row ``ri[k]`` of right satisfy the condition."""
@@ -72,11 +70,11 @@ class PairCheck:
             tried = list(numbers["l"])
             for pair in failed:
                 place = [key.name for key in self._check.left].index(pair.key.name)
-                values, valid = (part if part is None else part.copy() for part in tried[place])
                 errors = columns[pair.key.name].errors
+                assert errors is not None
+                values, valid = tried[place]
                 valid = np.ones(len(values), np.bool_) if valid is None else valid
-                values[errors], valid[errors] = value, known
-                tried[place] = values, valid
+                tried[place] = np.where(errors, value, values), np.where(errors, known, valid)
             answers.append(self._decided({"l": tried, "r": numbers["r"]}, len(tried[0][0])))
         if not all(np.array_equal(answers[0], answer) for answer in answers):
             raise EvaluationError(f"{self._conjunct}: {columns[failed[0].key.name].error}")

@@ -206,7 +206,6 @@ class Matcher:
             found = _kept(found, mask)
         return found
 
-
     def _evaluated_too(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
         """Only the pairs that satisfy the conditions on strings and arrays, too."""
         for check in self._evaluated:

@@ -203,8 +203,8 @@ class _Binder:
                 return self.cast(node)
             case exp.Anonymous():
                 return self.function(node)
-            case exp.Like() | exp.ILike() | exp.Escape() if (positive := _without_not(node)) != node:
-                return self.apply("NOT", [self.opaque(positive)], node)
+            case exp.Like() | exp.ILike() | exp.Escape() if (match := _without_not(node)) != node:
+                return self.apply("NOT", [self.opaque(match)], node)
         if (op := _OPERATORS.get(type(node))) is not None:
             return self.call(op, [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])], node)
         return self.opaque(node)

@@ -56,7 +56,9 @@ class Keys:
             type = expr.type if type == UNKNOWN else type
         key = Key(type, expr)
         if key not in self.known:
-            number = 1 + max((int(known.name[2:]) for known in self.known.values() if known.side == key.side), default=-1)
+            number = 1 + max(
+                (int(known.name[2:]) for known in self.known.values() if known.side == key.side), default=-1
+            )
             self.known[key] = replace(key, name=f"_{key.side}{number}")
         return self.known[key]
 

@@ -59,8 +59,9 @@ class _Decider:
             return self.number(Call(INTERVAL, "-", tuple(local)), guarded=guarded)
         if not expr.type.is_plain:
             self.refuse(expr)
+        logic = isinstance(expr, Call) and expr.op in ("AND", "OR", "NOT")
         plain = all(child.type.is_plain or child.type == VOID for child in expr.children)
-        if isinstance(expr, Call) and expr.op in RULES and plain and not reads_zone(expr):
+        if isinstance(expr, Call) and expr.op in RULES and (plain or logic) and not reads_zone(expr):
             lazy = expr.op in ("CASE", "AND", "OR", "coalesce")
             places = iter(range(len(expr.args)))
             return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
@@ -134,6 +135,9 @@ def _is_element(type: Type) -> bool:
 
 
 def _is_escape(literal: Expr) -> bool:
-    return isinstance(literal, Literal) and isinstance(literal.value, str) and len(literal.value) == 1 and (
-        literal.value.isascii()
+    return (
+        isinstance(literal, Literal)
+        and isinstance(literal.value, str)
+        and len(literal.value) == 1
+        and (literal.value.isascii())
     )

@@ -27,7 +27,9 @@ def portable(pattern: str) -> str:
 
 def refused(pattern: str, why: str) -> EvaluationError:
     """The error for a pattern that only Java reads."""
-    return EvaluationError(f"RLIKE: {why} in the pattern {pattern!r} is for Java alone; compute a column before the join")
+    return EvaluationError(
+        f"RLIKE: {why} in the pattern {pattern!r} is for Java alone; compute a column before the join"
+    )
 
 
 class _Reader:

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.collector import SHARED, packed, shared_out
+from streamjoin.spark.collector import SHARED, counts_shared, packed, shared_out
 from streamjoin.spark.emitter import PLAN_KEY
 from streamjoin.spark.job import Job, unpacked
 
@@ -28,7 +28,17 @@ CHUNK_BYTES = 32 << 20
 
 COUNTS = (
     *("rows_left", "rows_right", "late_left", "late_right", "invalid_rows"),
-    *("comparisons", "examined", "matches", "state_rows", "state_bytes", "segments", "rows_sent", "probes"),
+    *(
+        "comparisons",
+        "examined",
+        "matches",
+        "state_rows",
+        "state_bytes",
+        "segments",
+        "rows_sent",
+        "probes",
+        "waiting_rows",
+    ),
 )
 SECONDS = ("worker_seconds", "probe_seconds")
 RESULTS = f"{SHARED}, counts array<bigint>, seconds array<double>"
@@ -249,6 +259,8 @@ class CellBatch:
         self._cache.sweep([*state.cached.items(), *now.items()])
 
     def _count(self, worker: "Worker") -> None:
+        from streamjoin.predicate.expr import SIDES
+
         size, last = worker.size, worker.last
         self._counts |= {
             "comparisons": last.decided,
@@ -257,4 +269,9 @@ class CellBatch:
             "state_rows": size.live_left + size.live_right + size.waiting_left + size.waiting_right,
             "state_bytes": size.bytes,
             "segments": size.segments,
+            "waiting_rows": sum(
+                count
+                for side, count in zip(SIDES, (size.undecided_left, size.undecided_right), strict=True)
+                if side not in self._job.plan.shared or counts_shared(self._job.layout, self._number, side)
+            ),
         }

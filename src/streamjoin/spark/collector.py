@@ -15,6 +15,7 @@ from streamjoin.spark.job import unpacked
 
 if TYPE_CHECKING:
     from streamjoin.layout import Grid, Layout
+    from streamjoin.predicate.expr import Side
     from streamjoin.worker import Undecided
 
 SHARED = "cell int, stripe int, page int, block binary"
@@ -78,6 +79,15 @@ def shared_out(layout: "Layout", cell: int, undecided: "Sequence[Undecided]") ->
         ranked = part.results.append_column(_RANK, pa.array(part.ranks))
         for page in np.unique(pages).tolist():
             yield stripe, page, packed(ranked.filter(pa.array(pages == page)))
+
+
+def counts_shared(layout: "Layout", cell: int, side: "Side") -> bool:
+    """Whether it is this cell of a stripe that counts the rows which all its cells hold."""
+    from streamjoin.layout import Grid
+
+    assert isinstance(layout, Grid)
+    row, column = divmod(cell, layout.n)
+    return (column if side == "l" else row) == 0
 
 
 def settle(

@@ -7,22 +7,27 @@ from textwrap import indent
 
 from streamjoin.duration import format_duration
 from streamjoin.how import How
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
 from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.spark.build import Planned
 from streamjoin.spark.fields import NAMED
 from streamjoin.window import Between, Tumbling
+from streamjoin.worker.expiry import stay
 
 _MANY_COLUMNS = 12
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The plan of a join; `sections` are headings with their text, `plan` is what the checkpoint keeps of it."""
+    """The plan of a join; `sections` are headings with their text, `plan` is what the checkpoint keeps of it.
+
+    `stay` is how long after its own time a row may meet somebody, at most; in microseconds.
+    """
 
     sections: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     plan: str
+    stay: int
 
     def __str__(self) -> str:
         parts = [f"{heading}\n{indent(text, '  ')}" for heading, text in self._all()]
@@ -54,7 +59,8 @@ def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
         ("Layout", _layout(planned, chosen)),
         ("State", _state(planned)),
     )
-    return Explanation(sections, tuple(_warnings(planned, selected)), planned.text)
+    stays = max(stay(planned.window, side) for side in SIDES)
+    return Explanation(sections, tuple(_warnings(planned, selected)), planned.text, stays)
 
 
 def _condition(planned: Planned) -> str:
@@ -79,6 +85,8 @@ def _served(planned: Planned, conjunct: Conjunct) -> str:
             return index if conjunct.decides else f"{index} narrows, compiled code decides"
         case Compiled():
             return "compiled code, on what the indexes let through"
+        case Evaluated():
+            return "the cell, column by column, on what the indexes let through"
     return "Spark, before the join"
 
 

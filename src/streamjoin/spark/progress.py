@@ -33,6 +33,7 @@ class Progress:
     segments: int
     rows_sent: int
     probes: int
+    waiting_rows: int
     worker_seconds: float
     probe_seconds: float
     load_min: int

@@ -60,11 +60,16 @@ class Counters:
 
 @dataclass(frozen=True)
 class Size:
-    """What a worker holds: rows that can still meet somebody, rows that wait to be ordered, all their bytes."""
+    """What a worker holds: rows that can still meet somebody, rows that wait to be ordered, all their bytes.
+
+    `undecided` rows have met nobody so far, and will be let out if they never do.
+    """
 
     live_left: int
     live_right: int
     waiting_left: int
     waiting_right: int
+    undecided_left: int
+    undecided_right: int
     segments: int
     bytes: int

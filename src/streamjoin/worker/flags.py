@@ -20,6 +20,13 @@ class Flags:
         self._met = np.zeros(0, np.bool_)
         self._written: set[int] = set()  # pages that are in state
         self._changed: set[int] = set()
+        self.forgotten = 0
+        """How many rows had met somebody when their page was forgotten."""
+
+    @property
+    def count(self) -> int:
+        """How many rows have ever met somebody."""
+        return self.forgotten + int(np.count_nonzero(self._met[: self._stop - self._base]))
 
     def extend(self, stop: int) -> None:
         """Make room for all ranks before `stop`; rows that are new have met nobody."""
@@ -35,6 +42,7 @@ class Flags:
         first = oldest // PAGE
         if first * PAGE <= self._base:
             return []
+        self.forgotten += int(np.count_nonzero(self._met[: first * PAGE - self._base]))
         self._met = self._met[first * PAGE - self._base :].copy()
         self._base = first * PAGE
         over = sorted(page for page in self._written if page < first)

@@ -173,6 +173,7 @@ class Round:
         ranks = ranks_of(rows)[over]
         alone = ~flags.met(ranks)
         over, ranks = over[alone], ranks[alone]
+        self.stores[side].alone += len(over)
         if len(over):
             join_time = unmatched(self.plan.window, side, rows.time[over], ranks, pushers, self.latest)
             results = self.output.alone(side, rows.payload, over, join_time)

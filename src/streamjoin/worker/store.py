@@ -28,16 +28,17 @@ class Store:
     """One side of a worker.
 
     `ranked` rows of its stream were numbered: under a count window all that are ready, in the order that it counts;
-    otherwise, where the side is preserved, all that arrived, so that their flags can be found. What lies before
-    `horizon` was let go. Names are "l17" for what can be met, "wl17" for what waits, "fl0" for a page of flags; under a
-    count window a row is stored twice, first as it waits and then in its place.
+    otherwise, where the side is preserved, all that arrived, so that their flags can be found. `alone` of them were
+    let out because they met nobody. What lies before `horizon` was let go. Names are "l17" for what can be met, "wl17"
+    for what waits, "fl0" for a page of flags; under a count window a row is stored twice, first as it waits and then in
+    its place.
     """
 
     def __init__(self, plan: Plan, side: Side, matcher: Matcher, journal: Journal | None) -> None:
         self.side = side
         self.waiting: dict[str, Arrivals] = {}
         self.flags = Flags() if plan.preserves(side) else None
-        self.ranked = 0
+        self.ranked = self.alone = 0
         self.horizon = Horizon()
         self.prepare = partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
@@ -120,6 +121,13 @@ class Store:
         return len(self._panes)
 
     @property
+    def undecided(self) -> int:
+        """How many rows have met nobody so far, and will be let out if they never do."""
+        if self.flags is None or self._plan.how == "left_semi":
+            return 0
+        return self.ranked - self.flags.count - self.alone
+
+    @property
     def live(self) -> int:
         """How many rows can be met."""
         return self._panes.live_rows
@@ -148,6 +156,8 @@ class Store:
         return {
             "named": self._named,
             "ranked": self.ranked,
+            "alone": self.alone,
+            "forgotten": 0 if self.flags is None else self.flags.forgotten,
             "panes": self._panes.manifest(),
             "waiting": runs(list(self.waiting)),
             "flags": [] if self.flags is None else self.flags.pages,
@@ -155,7 +165,7 @@ class Store:
 
     def restore(self, manifest: dict[str, Any], watermark: int | None, fetch: Fetch) -> None:
         """Become the store that the manifest was taken of."""
-        self._named, self.ranked = manifest["named"], manifest["ranked"]
+        self._named, self.ranked, self.alone = (manifest[part] for part in ("named", "ranked", "alone"))
         self.horizon = horizon(self._plan.window, self.side, watermark, self.ranked)
         segment = partial(_segment, fetch)
         self._panes = Panes.restore(manifest["panes"], segment, prepare=self.prepare, cached=partial(_known, fetch))
@@ -165,6 +175,7 @@ class Store:
             self.waiting[name] = arrivals if watermark is None else arrivals.where(arrivals.time >= watermark)
         if self.flags is not None:
             pages = ((page, _given(fetch, self._flags_name(page))) for page in manifest["flags"])
+            self.flags.forgotten = manifest["forgotten"]
             self.flags.load(self._oldest(self.ranked), self.ranked, pages)
 
     def _name(self, kind: str = "") -> str:

@@ -32,7 +32,7 @@ from streamjoin.worker.ready import Arrived, rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.store import Fetch, Store
 
-FORMAT = 1
+FORMAT = 2
 Blocks = Block | Sequence[Block]
 
 
@@ -94,6 +94,8 @@ class Worker:
             right.live,
             sum(map(len, left.waiting.values())),
             sum(map(len, right.waiting.values())),
+            left.undecided,
+            right.undecided,
             left.pieces + right.pieces,
             left.nbytes + right.nbytes,
         )

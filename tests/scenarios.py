@@ -62,7 +62,7 @@ def _times(*times: int) -> list[Told]:
 
 
 def _one_left(name: str, window: Window, hit: list[int], missed: list[int], stay: int, reach: int) -> Scenario:
-    """A left row at 100, and right rows that meet it or miss it; a left row stays so long, a right one reaches so far."""
+    """A left row at 100, with right rows that meet it or miss it; how long a left and a right one wait."""
     pairs: list[Result] = [(100, t, max(100, t)) for t in hit]
     alone: list[Result] = [(None, t, t + reach) for t in missed]
     left: list[Result] = [] if hit else [(100, None, 100 + stay)]

@@ -32,7 +32,7 @@ def native_pace(spark: SparkSession, store: str, step: float, rate: float, windo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--window", type=int, nargs="+", default=[60, 300, 900])
-    parser.add_argument("--screened", type=int, nargs="*", default=[60, 300, 900], help="windows where all six are tried")
+    parser.add_argument("--screened", type=int, nargs="*", default=[60, 300, 900], help="where all six are tried")
     parser.add_argument("--name", default="spark-sustained")
     parser.add_argument("--patience", type=float, default=900)
     options = parser.parse_args()

@@ -52,7 +52,7 @@ def test_everybody_meets_whom_the_table_says(scenario: Scenario, how: How) -> No
 
 
 def test_an_inverted_interval_is_refused() -> None:
-    with pytest.raises(StreamJoinError, match="between: .*"):
+    with pytest.raises(StreamJoinError, match="between: "):
         sj.between(us(5), us(2))
 
 

@@ -18,6 +18,7 @@ from streamjoin.cli.app import _parts, main
 from streamjoin.cli.quiet import reason
 
 COMMAND = [sys.executable, "-m", "streamjoin"]
+RUN = ["run", "--left=trades", "--right=quotes", "--on=l.x = r.x", "--time=ts", "--delay=1 second", "--out=near"]
 ON = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"
 TRADES = [("09:30:00", "ACME", 20.1), ("09:30:04", "ACME", 21.9), ("09:30:02", "BETA", 41.0)]
 QUOTES = [("09:30:01", "ACME", 20.5), ("09:30:02", "BETA", 40.6), ("09:30:06", "ACME", 22.0)]
@@ -111,13 +112,6 @@ def test_after_a_flush_rows_of_that_time_are_late_and_others_go_on(home: Path) -
     assert again.returncode == 0, again.stderr
     assert "2 rows in, 0 matches found, 1 late row dropped" in again.stdout
     assert "met nobody" not in again.stdout
-
-
-def test_flush_is_for_joins_in_which_rows_wait(home: Path) -> None:
-    job = ["--left=trades", "--right=quotes", "--within=5 seconds", "--time=ts", "--delay=10 seconds", "--format=json"]
-    wrong = run(home, "run", *job, "--on", ON, "--out=near", "--once", "--flush")
-    assert wrong.returncode == 1
-    assert "--flush: it lets out rows that met nobody" in wrong.stderr
 
 
 @pytest.mark.slow
@@ -214,6 +208,8 @@ def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
         (["run", "--format", "xml"], "'xml' is not one of"),
         (["demo", "--rate", "many"], "is not a valid float"),
         (["run", "--config", "nowhere.toml"], "No such file"),
+        ([*RUN, "--once", "--flush"], "--flush is for --once with --how left"),
+        ([*RUN, "--how=left", "--flush"], "--flush is for --once with --how left"),
         (["dance"], "No such command"),
     ],
 )

@@ -60,15 +60,9 @@ class FileJoin:
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
-        may_wait = how_of(self.arguments["how"]) not in ("inner", "left_semi")
-        if self.flush and not (may_wait and self.once):
-            raise StreamJoinError(
-                "--flush: it lets out rows that met nobody, when all that is there was processed; expected it with "
-                "--once and with --how left, right, full or left_anti"
-            )
         left, right = self.frames(spark, console)
         heartbeat = Heartbeat(f"{self._checkpoint}/flush")
-        if may_wait:
+        if lets_out(self.arguments["how"]):
             heartbeat.prepare(spark)
             sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
@@ -134,6 +128,11 @@ class FileJoin:
 
     def _inferred(self, spark: SparkSession, path: str) -> StructType:
         return spark.read.format(self.format).options(**_INFERRING.get(self.format, {})).load(path).schema
+
+
+def lets_out(how: str) -> bool:
+    """Whether rows wait in such a join, to be let out if they met nobody."""
+    return how_of(how) not in ("inner", "left_semi")
 
 
 def _parsed(ddl: str) -> StructType:

@@ -410,16 +410,16 @@ def test_spark_tells_the_types_of_its_own_functions() -> None:
 
     def typeof(sql: str) -> Type | None:
         asked.append(sql)
-        return {"upper(l.name)": STRING, "length(r.name)": INT}.get(sql)
+        return {"initcap(l.name)": STRING, "ascii(r.name)": INT}.get(sql)
 
-    text = "upper(l.name) = r.name AND l.x <= length(r.name) AND my_udf(l.x, r.a)"
+    text = "initcap(l.name) = r.name AND l.x <= ascii(r.name) AND my_udf(l.x, r.a)"
     conjuncts = parse(text, LEFT, RIGHT, typeof).conjuncts
     assert list(map(described, conjuncts)) == [
-        "equi: upper(l.name) = r.name",
-        "band: l.x - length(r.name) <= 0",
+        "equi: initcap(l.name) = r.name",
+        "band: l.x - ascii(r.name) <= 0",
         "residual: my_udf(l.x, r.a)",
     ]
-    assert asked == ["upper(l.name)", "length(r.name)", "my_udf(l.x, r.a)"]
+    assert asked == ["initcap(l.name)", "ascii(r.name)", "my_udf(l.x, r.a)"]
 
 
 # Keys

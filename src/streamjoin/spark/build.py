@@ -131,7 +131,7 @@ class Planned:
         suffixes: tuple[str, str],
         name: str,
     ) -> None:
-        self._spark, self.inputs, self.window, self._name = spark, inputs, window, name
+        self.spark, self.inputs, self.window, self._name = spark, inputs, window, name
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self._condition = str(predicate)
@@ -160,7 +160,7 @@ class Planned:
             frames[side], sources[side] = self._emitted(side)
         cells = tuple(cell_keys(self.layout.cells, self.partitions))
         job = Job(self._name, self.text, self.plan, self.layout, cells, sources, self._cache())
-        zone = self._spark.conf.get("spark.sql.session.timeZone") or _UTC
+        zone = self.spark.conf.get("spark.sql.session.timeZone") or _UTC
         results: tuple[Side, ...] = ("l",) if self.plan.how in ("left_semi", "left_anti") else SIDES
         carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in results for c in self.carried[side]]
         spark_schema = StructType(
@@ -207,8 +207,8 @@ class Planned:
 
     def _cache(self) -> CacheSpec:
         return CacheSpec(
-            self._spark.conf.get("spark.streamjoin.cache.directory", "") or "",
-            int(self._spark.conf.get("spark.streamjoin.cache.maxBytes", "") or DEFAULT_BYTES),
+            self.spark.conf.get("spark.streamjoin.cache.directory", "") or "",
+            int(self.spark.conf.get("spark.streamjoin.cache.maxBytes", "") or DEFAULT_BYTES),
         )
 
     @property

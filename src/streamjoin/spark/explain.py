@@ -11,6 +11,7 @@ from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evalua
 from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.spark.build import Planned
 from streamjoin.spark.fields import NAMED
+from streamjoin.spark.session import UNIX_SOCKETS
 from streamjoin.window import Between, Tumbling
 from streamjoin.worker.expiry import stay
 
@@ -183,6 +184,11 @@ def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
                 f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window "
                 f"({format_duration(length)}): most of what is kept waits for late rows"
             )
+    if planned.spark.conf.get(UNIX_SOCKETS, "false") != "true":
+        yield (
+            f"{UNIX_SOCKETS} is not set: Spark talks to its Python workers over TCP, which is slower and under heavy load "
+            "may stand still for minutes. Set it when the session is made"
+        )
     for side in SIDES:
         if not _is_deterministic(planned, side):
             yield (

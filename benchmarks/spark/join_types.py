@@ -21,9 +21,10 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=60)
     parser.add_argument("--rate", type=float, default=8000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--how", nargs="+", default=list(HOWS), choices=HOWS, help="inner is always among them")
     options = parser.parse_args()
     spark = session()
-    seconds: dict[str, list[float]] = {how: [] for how in HOWS}
+    seconds: dict[str, list[float]] = {how: [] for how in dict.fromkeys(["inner", *options.how])}
     for _ in range(options.rounds):
         for how, taken in seconds.items():
             found = pace(spark, ours(how=how), options.rate, options.window, batches=7)

@@ -186,8 +186,8 @@ def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
             )
     if planned.spark.conf.get(UNIX_SOCKETS, "false") != "true":
         yield (
-            f"{UNIX_SOCKETS} is not set: Spark talks to its Python workers over TCP, which is slower and under heavy load "
-            "may stand still for minutes. Set it when the session is made"
+            f"{UNIX_SOCKETS} is not set: Spark talks to its Python workers over TCP, which is slower and "
+            "under heavy load may stand still for minutes. Set it when the session is made"
         )
     for side in SIDES:
         if not _is_deterministic(planned, side):

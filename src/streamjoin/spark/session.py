@@ -27,8 +27,8 @@ NEEDED = {
 """The settings that a join depends on: their values, and why. All can be set on a running session."""
 
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
-"""Spark and its Python workers then talk without TCP: with it, when both ends of a connection have much to say, Linux can
-lose an acknowledgement and wait for minutes (docs/decisions/0008). Set when the session is made, or never."""
+"""Spark and its Python workers then talk without TCP. With it, when both ends of a connection have much to say, Linux
+can lose an acknowledgement and wait for minutes (docs/decisions/0008). Set when the session is made, or never."""
 
 _ADVISED = {
     f"{_STATE}.checkpointFormatVersion": "2",  # a task that was given up cannot overwrite what its successor wrote

@@ -198,7 +198,8 @@ def largest(try_rate: Callable[[float], Pace], start: float, tries: int = 4) -> 
     too_much = float("inf")
     for _ in range(tries):
         found = try_rate(rate)
-        print(f"    {rate:,.0f} rows/s: {found.speed:.2f} event s per s", flush=True)
+        cost = f"{found.cpu_per_million:.1f} CPU s per M rows"
+        print(f"    {rate:,.0f} rows/s: {found.speed:.2f} event s per s, {cost}", flush=True)
         if found.speed >= 1:
             best = max(best, (rate, found), key=lambda pair: pair[0])
         else:

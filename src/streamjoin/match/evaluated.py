@@ -29,7 +29,7 @@ class PairCheck:
     def __init__(self, conjunct: Evaluated, position: Mapping[str, int]) -> None:
         self._conjunct, self._position = conjunct, position
         self._check = compile_check([conjunct.check])
-        self._trees = {key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)}
+        self._read = {key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)}
 
     def mask(self, left: Rows, right: Rows, li: Indices, ri: Indices) -> Mask:
         """For each k, whether row ``li[k]`` of left and row ``ri[k]`` of right satisfy the condition."""
@@ -45,7 +45,7 @@ class PairCheck:
             return rows.keys[self._position[key.name]].take(at)
 
         count = len(sides["l"][1])
-        texts = {name: _arrow(taken(key), key.type) for name, key in self._trees.items()}
+        texts = {name: _arrow(taken(key), key.type) for name, key in self._read.items()}
         columns = {pair.key.name: evaluate_pairs(pair.tree, texts, count) for pair in self._conjunct.pairs}
         computed = {name: _numbers(column.values) for name, column in columns.items()}
         numbers = {

@@ -14,7 +14,8 @@ from streamjoin.duration import UNITS
 from streamjoin.predicate.arithmetic import DIVISIONS, EvaluationError, NotEvaluable, can_cast
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
 from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Call, Cast, Column, Expr, Key, Literal, Opaque
+from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
+from streamjoin.predicate.functions import PATTERNS
 from streamjoin.predicate.linear import MIRRORED, Difference, difference
 from streamjoin.predicate.rules import COMPARISONS, RULES
 from streamjoin.predicate.types import (
@@ -250,6 +251,8 @@ def reads_zone(expr: Expr) -> bool:
 def may_raise(expr: Expr) -> bool:
     """Whether Spark may raise when it evaluates an expression."""
     match expr:
+        case Function(op=op, args=args):
+            return op in PATTERNS or any(map(may_raise, args))
         case Opaque():
             return True
         case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):

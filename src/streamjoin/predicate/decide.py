@@ -94,6 +94,10 @@ class _Decider:
                 if texts and op not in ("CASE", "AND", "OR", "NOT", "IS NULL", "IS TRUE", "IS FALSE"):
                     self.refuse(expr)
                 return expr.rebuilt(lambda child: self.text(child, guarded=guarded))
+            case Opaque() if len(expr.sides) == 1:
+                raise _Undecidable(
+                    expr, "only Spark knows whether it fails on rows that the condition before it spares"
+                )
         return self.refuse(expr)
 
     def constant(self, expr: Expr) -> Literal:

@@ -151,6 +151,9 @@ SYNONYMS = {
 }
 """Other names of the same functions."""
 
+PATTERNS = frozenset(("like", "ilike", "rlike"))
+"""Functions that raise where a pattern has no sense."""
+
 CONSTANT_ARGUMENTS = {"like": 2, "ilike": 2, "levenshtein": 2}
 """Arguments that must be constants, by their place: the escape character, the greatest distance."""
 

@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import StructType
 from rich.console import Console
 
 from streamjoin.cli.display import Monitor, matches_found, si
-from streamjoin.cli.heartbeat import Heartbeat
+from streamjoin.cli.heartbeat import Heartbeat, zoned
 from streamjoin.cli.quiet import reason
 from streamjoin.duration import UNITS, microseconds
 from streamjoin.errors import StreamJoinError
@@ -105,11 +105,11 @@ class FileJoin:
         """The time of a row that moves the watermark past everybody's last chance."""
         latest = []
         for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
-            if not isinstance(frame.schema[time].dataType, TimestampType):
+            if (name := zoned(frame, time)) is None:
                 raise StreamJoinError(f"--flush: the time {time} is a local one; expected a timestamp with a zone")
             reader = spark.read.format(self.format).schema(frame.schema)
             rows = reader.options(header="true").load(path) if self.format == "csv" else reader.load(path)
-            latest.append(rows.select(F.max(F.unix_micros(backticked([time])))).first())
+            latest.append(rows.select(F.max(F.unix_micros(backticked([name])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
             return None

@@ -33,12 +33,18 @@ class Heartbeat:
 
     def beside(self, spark: SparkSession, frame: DataFrame, time: str, delay: str) -> DataFrame:
         """A stream with its watermark, which follows this heartbeat too; as it was if its time is not zoned."""
-        if not isinstance(frame.schema[time].dataType, TimestampType):
+        if (found := zoned(frame, time)) is None:
             return frame
-        name = backticked([time])
+        name = backticked([found])
         beats = spark.readStream.schema(_SCHEMA).parquet(self.directory)
         beats = beats.selectExpr(f"timestamp_micros(micros) AS {name}", f"true AS {_BEAT}")
         both = frame.withColumn(_BEAT, F.lit(False)).unionByName(beats, allowMissingColumns=True)
-        marked = both.withWatermark(time, f"{-(-microseconds(delay, 'delay') // 1000)} milliseconds")
+        marked = both.withWatermark(name, f"{-(-microseconds(delay, 'delay') // 1000)} milliseconds")
         # A filter that speaks of the time stays above the watermark.
         return marked.where(f"CASE WHEN {_BEAT} THEN {name} IS NULL ELSE true END").drop(_BEAT)
+
+
+def zoned(frame: DataFrame, time: str) -> str | None:
+    """The column of this name, if there is one and it is a zoned timestamp."""
+    fields = [field for field in frame.schema.fields if field.name.lower() == time.lower()]
+    return fields[0].name if fields and isinstance(fields[0].dataType, TimestampType) else None

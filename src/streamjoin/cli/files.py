@@ -61,6 +61,9 @@ class FileJoin:
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
         left, right = self.frames(spark, console)
+        local = [t for frame, t in zip((left, right), self.arguments["time"], strict=True) if not zoned(frame, t)]
+        if self.flush and local:
+            raise StreamJoinError(f"--flush: the time {local[0]} is a local one; expected a timestamp with a zone")
         heartbeat = Heartbeat(f"{self._checkpoint}/flush")
         if lets_out(self.arguments["how"]):
             heartbeat.prepare(spark)
@@ -105,11 +108,9 @@ class FileJoin:
         """The time of a row that moves the watermark past everybody's last chance."""
         latest = []
         for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
-            if (name := zoned(frame, time)) is None:
-                raise StreamJoinError(f"--flush: the time {time} is a local one; expected a timestamp with a zone")
             reader = spark.read.format(self.format).schema(frame.schema)
             rows = reader.options(header="true").load(path) if self.format == "csv" else reader.load(path)
-            latest.append(rows.select(F.max(F.unix_micros(backticked([name])))).first())
+            latest.append(rows.select(F.max(F.unix_micros(backticked([zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
             return None

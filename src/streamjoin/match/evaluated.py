@@ -1,6 +1,7 @@
 """Conditions on more than numbers, decided for candidate pairs: pair columns first, then the compiled rest."""
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,9 @@ from streamjoin.predicate.vector import Column, evaluate_pairs
 
 AT_A_TIME = 1 << 13
 """Pairs that are looked at together: the strings of so many fit into memory, however long they are."""
+
+_FEW = 4
+"""Values that could not be had, of which all combinations are tried."""
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int32]
@@ -66,9 +70,9 @@ class PairCheck:
     ) -> Mask:
         """The answers where some values could not be had: those that hang on one raise the error."""
         answers = []
-        for value, known in ((True, True), (False, True), (False, False)):
+        for values_tried in product(((True, True), (False, True), (False, False)), repeat=min(len(failed), _FEW)):
             tried = list(numbers["l"])
-            for pair in failed:
+            for pair, (value, known) in zip(failed, values_tried, strict=False):
                 place = [key.name for key in self._check.left].index(pair.key.name)
                 errors = columns[pair.key.name].errors
                 assert errors is not None
@@ -76,7 +80,7 @@ class PairCheck:
                 valid = np.ones(len(values), np.bool_) if valid is None else valid
                 tried[place] = np.where(errors, value, values), np.where(errors, known, valid)
             answers.append(self._decided({"l": tried, "r": numbers["r"]}, len(tried[0][0])))
-        if not all(np.array_equal(answers[0], answer) for answer in answers):
+        if len(failed) > _FEW or not all(np.array_equal(answers[0], answer) for answer in answers):
             raise EvaluationError(f"{self._conjunct}: {columns[failed[0].key.name].error}")
         return answers[0]
 

@@ -38,7 +38,7 @@ _CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "date
 def classify(condition: Expr) -> tuple[Conjunct, ...]:
     """The conjuncts of a condition; one that is always true is left out."""
     keys = Keys()
-    parts = (_classified(part, keys) for part in _split(_pushed(condition)))
+    parts = (_classified(part, keys) for part in split(_pushed(condition)))
     return tuple(_merged([part for part in parts if part is not None]))
 
 
@@ -82,10 +82,11 @@ def _not(expr: Expr) -> Expr:
     return Call(BOOLEAN, "NOT", (expr,))
 
 
-def _split(expr: Expr) -> Iterator[Expr]:
+def split(expr: Expr) -> Iterator[Expr]:
+    """The parts of an expression that are joined by AND."""
     if isinstance(expr, Call) and expr.op == "AND":
         for arg in expr.args:
-            yield from _split(arg)
+            yield from split(arg)
     else:
         yield expr
 
@@ -116,8 +117,8 @@ def _on_machine(expr: Expr) -> Expr | None:
     """The expression with its constants folded, if it then needs machine numbers only; `Key` leaves are such."""
     if isinstance(expr, Key):
         return expr if expr.type.is_plain else None
-    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal) and not reads_zone(expr):
-        return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if _is_known(expr) else None
+    if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal):
+        return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if is_known(expr) else None
     parts = [_on_machine(child) for child in expr.children]
     if not expr.type.is_plain or None in parts or reads_zone(expr):
         return None
@@ -126,11 +127,13 @@ def _on_machine(expr: Expr) -> Expr | None:
 
 
 def _always(part: Expr) -> bool:
-    return _is_known(part) and evaluate(part, {}, {}) is True
+    return is_known(part) and evaluate(part, {}, {}) is True
 
 
-def _is_known(constant: Expr) -> bool:
-    """Whether a constant has a value: it can be evaluated, and does not raise."""
+def is_known(constant: Expr) -> bool:
+    """Whether a constant has a value here: it can be evaluated, does not raise, and is the same in every time zone."""
+    if any(map(reads_zone, constant.walk())):
+        return False
     try:
         evaluate(constant, {}, {})
     except (EvaluationError, NotEvaluable):
@@ -194,7 +197,7 @@ def over_keys(expr: Expr, keys: Keys, *, guarded: bool) -> Expr | None:
         case Literal():
             return expr if (expr.type.is_plain and not reads_zone(expr)) or expr.type == VOID else None
         case Cast(type=type, arg=Literal()) if type.is_plain and not reads_zone(expr):
-            return expr if _is_known(expr) else None
+            return expr if is_known(expr) else None
         case Cast(type=type, arg=arg) if type.is_plain and can_cast(arg.type, type) and not reads_zone(expr):
             return _rebuilt(expr, keys, guarded) if arg.type.is_plain else None
         case Call(op=op, type=type) if op in RULES and (type.is_plain or type == VOID):
@@ -223,7 +226,7 @@ def _in_whole_numbers(expr: Call) -> Call:
             return expr
     if op not in ("<", "<=", ">", ">=") or not constant.type.is_decimal or constant.sides or not whole.sides:
         return expr
-    value = evaluate(constant, {}, {}) if _is_known(constant) else None
+    value = evaluate(constant, {}, {}) if is_known(constant) else None
     if not isinstance(value, Decimal):
         return expr
     limit = math.ceil(value) if op in ("<", ">=") else math.floor(value)

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable
-from streamjoin.predicate.classify import Keys, may_raise, over_keys, reads_zone
+from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split
+from streamjoin.predicate.codegen import conjunction
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.predicate.functions import CONSTANT_ARGUMENTS, FUNCTIONS
+from streamjoin.predicate.functions import CONSTANT_ARGUMENTS, FUNCTIONS, PATTERNS
 from streamjoin.predicate.rules import RULES
-from streamjoin.predicate.types import BINARY, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
+from streamjoin.predicate.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
 from streamjoin.predicate.vector import OPERATORS
 
 
@@ -24,7 +24,7 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
     """The same condition without need of Spark after the join, or an error that names the part that needs it."""
     decider = _Decider(keys)
     try:
-        check = decider.number(conjunct.exact, guarded=False)
+        checks = [decider.number(part, guarded=False) for part in split(conjunct.exact)]
     except _Undecidable as reason:
         written = f"{reason.part}" if str(reason.part) == str(conjunct.exact) else f"{reason.part} in {conjunct.exact}"
         raise StreamJoinError(
@@ -32,7 +32,9 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
             "be decided before a row is known to have met nobody. Compute a column before the join and compare that, "
             "or take how='inner'"
         ) from None
+    check = conjunction(checks)
     if isinstance(conjunct, Band):
+        assert not decider.pairs, "a band is on numbers"
         return replace(conjunct, check=check)
     return Evaluated(conjunct.exact, check, tuple(decider.pairs))
 
@@ -65,14 +67,14 @@ class _Decider:
             lazy = expr.op in ("CASE", "AND", "OR", "coalesce")
             places = iter(range(len(expr.args)))
             return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
-        tree = self.text(expr, guarded=guarded)
+        tree = self.text(expr, guarded=guarded, nested=False)
         name = f"\0{len(self.pairs)}"  # of no column
         key = Key(expr.type, Column(expr.type, "l", (name,)), name=name)
         self.pairs.append(PairColumn(key, tree))
         return key
 
-    def text(self, expr: Expr, *, guarded: bool) -> Expr:
-        """The expression as `vector` evaluates it."""
+    def text(self, expr: Expr, *, guarded: bool, nested: bool = True) -> Expr:
+        """The expression as `vector` evaluates it; `nested` if as a part of another one."""
         while isinstance(expr, Cast) and expr.implicit and expr.type == expr.arg.type:
             expr = expr.arg
         if len(expr.sides) == 1 and (isinstance(expr, Column) or not (guarded and may_raise(expr))):
@@ -84,16 +86,20 @@ class _Decider:
                 taken = [self.text(arg, guarded=guarded) for arg in args]
                 place = CONSTANT_ARGUMENTS.get(op, len(args))
                 wrong = [arg for arg in taken[place:] if not isinstance(arg, Literal)]
+                if op in PATTERNS and nested and guarded and not isinstance(taken[1], Literal):
+                    raise _Undecidable(expr, "a pattern behind a condition, within a string, is Spark's to evaluate")
                 if wrong:
                     raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
                 if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
                 return Call(FUNCTIONS[op].yields, op, tuple(taken))
             case Call(op=op, args=args) if op in OPERATORS and op not in FUNCTIONS:
-                texts = [arg.type for arg in args if arg.type not in (VOID, STRING, BINARY)]
-                if texts and op not in ("CASE", "AND", "OR", "NOT", "IS NULL", "IS TRUE", "IS FALSE"):
+                held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
+                if any(arg.type not in held for arg in args):
                     self.refuse(expr)
-                return expr.rebuilt(lambda child: self.text(child, guarded=guarded))
+                lazy = op in ("CASE", "AND", "OR", "coalesce")
+                parts = [self.text(arg, guarded=guarded or (lazy and i > 0)) for i, arg in enumerate(args)]
+                return replace(expr, args=tuple(map(_as_condition, parts)) if op in _LOGIC - {"CASE"} else tuple(parts))
             case Opaque() if len(expr.sides) == 1:
                 raise _Undecidable(
                     expr, "only Spark knows whether it fails on rows that the condition before it spares"
@@ -103,12 +109,11 @@ class _Decider:
     def constant(self, expr: Expr) -> Literal:
         if isinstance(expr, Literal):
             return expr
-        try:
-            return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})")
-        except (EvaluationError, NotEvaluable):
-            self.refuse(expr)
+        return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if is_known(expr) else self.refuse(expr)
 
     def refuse(self, expr: Expr) -> NoReturn:
+        if not expr.sides:
+            raise _Undecidable(expr, "only Spark knows its value")
         types = sorted({str(child.type) for child in expr.children if child.type != VOID})
         if isinstance(expr, Call) and UNKNOWN in (child.type for child in expr.children):
             types = sorted({str(_uncast(child).type) for child in expr.children})
@@ -118,6 +123,13 @@ class _Decider:
         plain = all(child.type.is_plain for child in expr.children)
         where = "within a function of strings or arrays " if plain else ""
         raise _Undecidable(expr, f"{where}only Spark evaluates this for {' and '.join(types)}")
+
+
+_LOGIC = frozenset(("CASE", "AND", "OR", "NOT", "IS NULL", "IS TRUE", "IS FALSE"))
+
+
+def _as_condition(expr: Expr) -> Expr:
+    return Literal(BOOLEAN, None, "NULL") if expr.type == VOID else expr
 
 
 def _uncast(expr: Expr) -> Expr:
@@ -135,7 +147,7 @@ def _is_held(type: Type) -> bool:
 
 
 def _is_element(type: Type) -> bool:
-    return (type.is_plain or type in (STRING, BINARY)) and not type.is_interval
+    return (type.is_plain or type in (STRING, BINARY)) and not (type.is_interval or type.is_timestamp)
 
 
 def _is_escape(literal: Expr) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamjoin.predicate.arithmetic import EvaluationError, order_key
-from streamjoin.predicate.regex import portable
+from streamjoin.predicate.regex import portable, refused
 from streamjoin.predicate.types import BOOLEAN, INT, STRING, Type
 
 LONGEST = 2**31 - 1
@@ -75,7 +75,19 @@ def bad_pattern(pattern: str) -> str:
 
 def rlike(text: str, pattern: str) -> bool:
     """Whether a regular expression of Java finds something."""
-    return bool(pc.match_substring_regex(pa.scalar(text), portable(pattern)).as_py())
+    return bool(found_in(pa.array([text]), pattern)[0].as_py())
+
+
+def found_in(texts: pa.Array, pattern: str) -> pa.Array:
+    """In which texts a regular expression of Java finds something."""
+    try:
+        found = pc.match_substring_regex(texts, portable(pattern))
+        crlf = pc.ends_with(texts, "\r\n")
+        if pc.any(crlf).as_py():
+            found = pc.if_else(crlf, pc.match_substring_regex(texts, portable(pattern, after_crlf=True)), found)
+    except pa.ArrowInvalid as error:
+        raise refused(pattern, f"what RE2 does not ({error})") from None
+    return found
 
 
 def substring(text: str, first: int, count: int = LONGEST) -> str:

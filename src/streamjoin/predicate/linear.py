@@ -205,9 +205,14 @@ def _added(expr: Expr, op: str, a: Expr, b: Expr) -> _Sum | None:
     return total.rounded(expr.type)
 
 
+def _in_zone(constant: Expr) -> bool:
+    """Whether a zoned time has a part in a constant, which Spark then reads in the session's zone."""
+    return any(part.type == TIMESTAMP for part in constant.walk())
+
+
 def _constant(expr: Expr) -> _Sum | None:
     try:
-        value = None if expr.type == TIMESTAMP else evaluate(expr, {}, {})  # read in the session's zone
+        value = None if _in_zone(expr) else evaluate(expr, {}, {})
     except (NotEvaluable, EvaluationError):
         return None
     if value is None or isinstance(value, str | bytes | bool) or not math.isfinite(value):

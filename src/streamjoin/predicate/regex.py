@@ -12,31 +12,35 @@ _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _SPACES = r" \t\n\x0b\f\r"
 _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": _SPACES}
 _CHARACTERS = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f", "a": r"\x07", "e": r"\x1b"}
-_AT_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
+_AT_END = {True: r"(?:\r\n)?\z", False: rf"[{_LINE_ENDS}]?\z"}
+"""What $ stands for in a text that ends in CR LF, between which Java does not look for it, and in any other."""
 _SPECIAL = frozenset(r"\.[]{}()*+?^$|")
 
 
-def portable(pattern: str) -> str:
+def portable(pattern: str, *, after_crlf: bool = False) -> str:
     r"""The pattern for RE2: it finds something in exactly the strings in which Java does.
 
-    >>> portable(r"a.c\d+$")
-    'a[^\\n\\r\\x{85}\\x{2028}\\x{2029}]c[0-9]+(?:\\r\\n|[\\n\\r\\x{85}\\x{2028}\\x{2029}])?\\z'
+    `after_crlf` says whether that is true of strings that end in CR LF, or of all others.
+
+    >>> print(portable(r"a.c\d+$"))
+    a[^\n\r\x{85}\x{2028}\x{2029}]c[0-9]+[\n\r\x{85}\x{2028}\x{2029}]?\z
     """
-    return "".join(_Reader(pattern).alternatives())
+    return "".join(_Reader(pattern, after_crlf).alternatives())
 
 
 def refused(pattern: str, why: str) -> EvaluationError:
-    """The error for a pattern that only Java reads."""
+    """The error for a pattern that other engines than Java's read in another way, or not at all."""
     return EvaluationError(
-        f"RLIKE: {why} in the pattern {pattern!r} is for Java alone; compute a column before the join"
+        f"RLIKE: a worker does not know {why} in the pattern {pattern!r}; compute a column before the join, if it is a "
+        "regular expression at all"
     )
 
 
 class _Reader:
     """Reads a pattern from left to right."""
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern, self.depth = pattern, 0
+    def __init__(self, pattern: str, after_crlf: bool) -> None:
+        self.pattern, self.depth, self.at_end = pattern, 0, _AT_END[after_crlf]
         self.ignores_case = pattern.startswith("(?i)")  # of ASCII letters, in Java
         self.at = 4 if self.ignores_case else 0
 
@@ -60,7 +64,7 @@ class _Reader:
             else:
                 atom = self.atom()
                 yield atom
-                if atom not in ("^", _AT_END):
+                if atom not in ("^", self.at_end):
                     yield self.quantifier()
 
     def atom(self) -> str:
@@ -72,7 +76,7 @@ class _Reader:
                     raise self.error("a $ that is not at an end")
                 if self.depth:
                     raise self.error("a $ inside a group")
-                return _AT_END
+                return self.at_end
             case ".":
                 return f"[^{_LINE_ENDS}]"
             case "[":
@@ -98,7 +102,8 @@ class _Reader:
             while not read.endswith("}"):
                 read += self.take()
             low, comma, high = read[1:-1].partition(",")
-            if not low.isdigit() or not (high.isdigit() or not high) or max(int(low), int(high or 0)) > 1000:
+            written = read.isascii() and low.isdigit() and (high.isdigit() or not high)
+            if not written or max(int(low), int(high or 0)) > 1000:
                 raise self.error(f"the repetition {read}")
             if comma and high and int(high) < int(low):
                 raise self.error(f"the repetition {read}")
@@ -131,10 +136,12 @@ class _Reader:
             first = self.escape() if c == "\\" else "\\-" if c == "-" else c
             last = self.range_end(first)
             read += f"{first}-{last}" if last else first
-            if self.ignores_case and (_is_letter(first) or (last and _is_letter(last))):
-                if last and not (_is_letter(first) and _is_letter(last) and first.isupper() == last.isupper()):
+            if self.ignores_case and last:
+                if not (_is_letter(first) and _is_letter(last) and first.isupper() == last.isupper()):
                     raise self.error(f"the range {first}-{last} without regard to case")
-                read += f"{first.swapcase()}-{last.swapcase()}" if last else first.swapcase()
+                read += f"{first.swapcase()}-{last.swapcase()}"
+            elif self.ignores_case and _is_letter(first):
+                read += first.swapcase()
         if read in ("[", "[^"):
             raise self.error("empty brackets")
         return f"{read}]"

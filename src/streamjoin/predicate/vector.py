@@ -17,8 +17,7 @@ from streamjoin.kernel import strings
 from streamjoin.kernel.strings import Strings
 from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.expr import Call, Expr, Key, Literal
-from streamjoin.predicate.functions import ESCAPE, LONGEST, bad_pattern
-from streamjoin.predicate.regex import portable
+from streamjoin.predicate.functions import ESCAPE, LONGEST, bad_pattern, found_in
 from streamjoin.predicate.types import BOOLEAN, INT, STRING, VOID
 
 Mask = NDArray[np.bool_]
@@ -108,8 +107,8 @@ def _rlike(text: pa.Array, pattern: pa.Array) -> Column:
     for code, written in enumerate(encoded.dictionary.to_pylist()):
         at = np.flatnonzero(codes == code)
         try:
-            matched = pc.match_substring_regex(text.take(pa.array(at)), portable(written))
-        except (EvaluationError, pa.ArrowInvalid) as error:
+            matched = found_in(text.take(pa.array(at)), written)
+        except EvaluationError as error:
             errors[at] = True
             refused[code] = str(error)
         else:

@@ -1,5 +1,6 @@
 """A condition as it was written: parsed by sqlglot, with every node's place in the text."""
 
+import re
 from typing import Any, ClassVar
 
 import sqlglot
@@ -26,6 +27,29 @@ class Dialect(Spark):  # type: ignore[misc]
         }
 
 
+_QUOTED = re.compile(
+    r"""(?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|`[^`]*`|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL
+)
+
+
+def _with_backslashes(text: str) -> str:
+    r"""The text with quotes inside of strings escaped by a backslash where they are doubled: of the same length.
+
+    >>> print(_with_backslashes("l.s = 'it''s' AND l.t = ''"))
+    l.s = 'it\'s' AND l.t = ''
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        quoted = found[0]
+        quote = quoted[0]
+        if quote not in "'\"":
+            return quoted
+        inside = re.sub(rf"(\\.)|{quote}{quote}", lambda pair: pair[1] or f"\\{quote}", quoted[1:-1], flags=re.DOTALL)
+        return f"{quote}{inside}{quote}"
+
+    return _QUOTED.sub(escaped, text)
+
+
 class Written:
     """The text of a condition."""
 
@@ -35,7 +59,7 @@ class Written:
     def parse(self) -> exp.Expr:
         """The text as a tree."""
         try:
-            tree = sqlglot.parse_one(self.text, dialect=Dialect)
+            tree = sqlglot.parse_one(_with_backslashes(self.text), dialect=Dialect)
         except ParseError as error:
             place = error.errors[0] if error.errors else {}
             at = self._offset(place.get("line"), place.get("col"), len(place.get("highlight") or ""))

@@ -100,6 +100,22 @@ BAD = r"a\b"
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "(l.s RLIKE r.q) <> (l.t RLIKE r.q)",
+        "CASE WHEN l.s RLIKE r.q THEN NOT l.t RLIKE r.q ELSE false END",
+    ],
+)
+def test_patterns_that_a_worker_does_not_know_are_no_reason_to_guess(text: str) -> None:
+    """Either of them may match or not: it would be wrong to let both match, or neither."""
+    predicate = parse(text, SCHEMA, SCHEMA).decided_by_worker()
+    matcher = Matcher(predicate, within("1 second"))
+    segment = matcher.prepare("r", Segment("s", rows_of(predicate, "r", [{"ts": 0, "q": "b(?=c)"}])))
+    with pytest.raises(EvaluationError, match="RLIKE: a worker does not know"):
+        list(matcher.pairs("l", rows_of(predicate, "l", [{"ts": 0, "s": "abc", "t": "x"}]), segment))
+
+
+@pytest.mark.parametrize(
     ("text", "kinds", "matches"),
     [
         ("l.s LIKE r.p", ["x"], None),
@@ -132,6 +148,11 @@ def test_a_pattern_without_sense_raises_where_it_is_needed(text: str, kinds: lis
         ("CASE WHEN l.n < r.n THEN l.s ELSE r.s END = 'a'", "l.n < r.n in .*", "within a function of strings"),
         ("l.s LIKE r.p ESCAPE 'é'", ".*ESCAPE 'é'.*", "an ASCII one"),
         ("levenshtein(l.s, r.s, r.n) > 0", "levenshtein.*", "a worker takes r.n as a constant only"),
+        (
+            "CASE WHEN r.ok THEN CASE WHEN l.s LIKE r.p THEN l.t ELSE r.q END ELSE l.t END = 'x'",
+            r"\(l.s LIKE r.p\) in .*",
+            "a pattern behind a condition",
+        ),
     ],
 )
 def test_what_a_worker_cannot_decide_is_refused_by_name(on: str, part: str, reason: str) -> None:

@@ -157,3 +157,23 @@ def test_lambdas_take_any_name_and_constant() -> None:
     assert parse(lambda l, r: l.v - np.float64(0.5) <= r.w, LEFT, RIGHT).condition == plain.condition
     assert parse(lambda l, r: l.x.isin({3, 1, 2}) & (l.x == r.a), LEFT, RIGHT).text.startswith("(l.x IN (1, 2, 3))")
     assert "FALSE" in parse(lambda l, r: l.x.isin([]) & (l.x == r.a), LEFT, RIGHT).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l.x - r.a <= datediff(TIMESTAMP'2024-01-02T02:00:00Z', DATE'2024-01-01')",
+        "datediff(TIMESTAMP'2024-01-02T02:00:00Z', DATE'2024-01-01') = 1 OR l.x < r.a",
+    ],
+)
+def test_a_constant_that_hangs_on_the_zone_is_left_to_spark(text: str) -> None:
+    """In New York it is another one than in London."""
+    (conjunct,) = parse(text, LEFT, RIGHT).conjuncts
+    assert isinstance(conjunct, Residual)
+
+
+def test_a_doubled_quote_is_a_quote() -> None:
+    """sqlglot reads two strings, one after the other."""
+    predicate = parse("l.name = 'it''s' AND l.name <> \"a\"\"b\" AND l.name <> '''' AND l.x = r.a", LEFT, RIGHT)
+    values = [node.value for node in predicate.condition.walk() if isinstance(node, Literal)]
+    assert values == ["it's", 'a"b', "'"]

@@ -6,6 +6,7 @@ times, kept in the checkpoint. Its rows are dropped once the watermark has seen 
 
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import TimestampType
@@ -25,7 +26,10 @@ class Heartbeat:
 
     def prepare(self, spark: SparkSession) -> None:
         """Make the directory, if it is not there."""
-        spark.createDataFrame([], _SCHEMA).write.mode("append").parquet(self.directory)
+        try:
+            spark.read.schema(_SCHEMA).parquet(self.directory)
+        except AnalysisException:
+            spark.createDataFrame([], _SCHEMA).write.parquet(self.directory)
 
     def beat(self, spark: SparkSession, micros: int) -> None:
         """Move on the watermark of every stream that has this heartbeat."""

@@ -18,7 +18,7 @@ from streamjoin.kernel.strings import Strings
 from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.expr import Call, Expr, Key, Literal
 from streamjoin.predicate.functions import ESCAPE, LONGEST, bad_pattern, found_in
-from streamjoin.predicate.types import BOOLEAN, INT, STRING, VOID
+from streamjoin.predicate.types import BINARY, BOOLEAN, INT, STRING, VOID
 
 Mask = NDArray[np.bool_]
 
@@ -67,7 +67,7 @@ def _values(tree: Expr, keys: Mapping[str, pa.Array], count: int) -> pa.Array:
     raise TypeError(f"not to be evaluated on pairs: {tree!r}")
 
 
-_ARROW = {STRING: pa.large_string(), INT: pa.int32(), BOOLEAN: pa.bool_(), VOID: pa.null()}
+_ARROW = {STRING: pa.large_string(), BINARY: pa.large_binary(), INT: pa.int32(), BOOLEAN: pa.bool_(), VOID: pa.null()}
 
 
 def _constant(args: Sequence[Expr], default: Any) -> Any:

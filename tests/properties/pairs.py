@@ -1,10 +1,11 @@
 """Every left row beside every right row, in Spark and here: what a condition says of each pair, on either side."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from streamjoin.predicate import Predicate
 from streamjoin.predicate.arithmetic import EvaluationError
 
 Rows = list[dict[str, Any]]
@@ -41,7 +42,21 @@ def outcomes(condition: Any, pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
     return [outcome(l, r) for l, r in pairs]
 
 
-def where(spark: Any, texts: list[str], allowed: list[list[int]]) -> list[set[int]]:
+def agreed(
+    spark: Any, predicates: Sequence[Predicate], pairs: list[tuple[Any, Any]]
+) -> Iterator[tuple[Predicate, list[int], set[int]]]:
+    """For each predicate, which `evaluate` must agree with Spark on: the pairs on which it does not raise, and those
+    of them for which it holds.
+    """
+    found = [outcomes(predicate, pairs) for predicate in predicates]
+    quiet = [[i for i, value in enumerate(column) if not isinstance(value, EvaluationError)] for column in found]
+    kept = _where(spark, [predicate.text for predicate in predicates], quiet)
+    for predicate, column, ids, wanted in zip(predicates, found, quiet, kept, strict=True):
+        assert {i for i in ids if column[i] is True} == wanted, predicate.text
+        yield predicate, ids, wanted
+
+
+def _where(spark: Any, texts: list[str], allowed: list[list[int]]) -> list[set[int]]:
     """For each text, the ids of the allowed pairs that Spark's WHERE keeps."""
     kept = ", ".join(
         f"collect_list(id) FILTER (WHERE CASE WHEN id IN ({', '.join(map(str, ids)) or 'NULL'}) THEN ({text}) END)"

@@ -22,7 +22,7 @@ from streamjoin.predicate.bind import bind
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Residual
 from streamjoin.predicate.evaluate import evaluate, physical
 from streamjoin.predicate.types import UNKNOWN
-from tests.properties.pairs import outcomes, view_of_pairs, where
+from tests.properties.pairs import agreed, outcomes, view_of_pairs
 
 pytestmark = pytest.mark.spark
 
@@ -171,11 +171,7 @@ def test_conditions_and_their_conjuncts_mean_what_spark_says(
     pairs = pairs_of(lefts, rights)
     predicates = [p for text in texts if (p := _parsed(text)) is not None]
     assume(predicates)
-    found = [outcomes(predicate, pairs) for predicate in predicates]
-    quiet = [[i for i, value in enumerate(column) if not isinstance(value, EvaluationError)] for column in found]
-    kept = where(spark, [predicate.text for predicate in predicates], quiet)
-    for predicate, column, ids, wanted in zip(predicates, found, quiet, kept, strict=True):
-        assert {i for i in ids if column[i] is True} == wanted, predicate.text
+    for predicate, ids, wanted in agreed(spark, predicates, pairs):
         for i in ids:
             assert _all_hold(predicate.conjuncts, *pairs[i]) in (i in wanted, None), f"{predicate} on {pairs[i]}"
 

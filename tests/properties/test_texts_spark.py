@@ -14,7 +14,7 @@ from streamjoin import within
 from streamjoin.match import Matcher
 from streamjoin.pane import Segment
 from streamjoin.predicate.arithmetic import EvaluationError
-from tests.properties.pairs import outcomes, view_of_pairs, where
+from tests.properties.pairs import agreed, view_of_pairs
 from tests.texts import COLUMNS, CONDITIONS, DDL, ROWS
 from tests.unit.match.test_evaluated import decided, rows_of
 
@@ -42,11 +42,7 @@ def test_conditions_hold_for_the_pairs_that_spark_keeps(
     pairs = pairs_of(lefts, rights)
     predicates = [predicate for text in texts if (predicate := decided(text)) is not None]
     assume(predicates)
-    found = [outcomes(predicate, pairs) for predicate in predicates]
-    quiet = [[i for i, value in enumerate(column) if not isinstance(value, EvaluationError)] for column in found]
-    kept = where(spark, [predicate.text for predicate in predicates], quiet)
-    for predicate, column, ids, wanted in zip(predicates, found, quiet, kept, strict=True):
-        assert {i for i in ids if column[i] is True} == wanted, predicate.text
+    for predicate, ids, wanted in agreed(spark, predicates, pairs):
         matcher = Matcher(predicate, within("1 second"))
         segment = matcher.prepare("r", Segment("s", rows_of(predicate, "r", rights)))
         try:

@@ -106,6 +106,7 @@ def write_inputs(home: Path, *, files: int = 10, rows: int = 300, first: int = 0
     """Write as many files a side, numbered from `first` on, of rows that are out of order by `JITTER_SECONDS`."""
     for side in ("left", "right"):
         random = np.random.default_rng([seed, first, side == "left"])
+        Path(home, side).mkdir(parents=True, exist_ok=True)
         for number in range(first, first + files):
             seconds = np.sort(random.uniform(number, number + 1, rows)) * FILE_SECONDS
             seconds -= random.uniform(0, JITTER_SECONDS, rows)
@@ -120,7 +121,6 @@ def write_last(home: Path, files: int) -> None:
 
 
 def _write(directory: Path, number: int, ids: Any, seconds: Any, values: Any) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
     table = pa.table(
         {
             "id": ids.astype(np.int64),

@@ -145,7 +145,7 @@ def _distances(ao: Any, ad: Any, bo: Any, bd: Any) -> Any:
     longest = 0
     for k in range(len(found)):
         longest = max(longest, ao[k + 1] - ao[k], bo[k + 1] - bo[k])
-    x, y, row = np.empty(longest, np.int32), np.empty(longest, np.int32), np.empty(longest + 1, np.int32)
+    x, y, row = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest + 1, np.int32)
     for k in range(len(found)):
         n, m = _decoded(ad, ao[k], ao[k + 1], x), _decoded(bd, bo[k], bo[k + 1], y)
         for j in range(m + 1):

@@ -14,10 +14,9 @@ from streamjoin.predicate.codegen import conjunction
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.predicate.functions import CONSTANT_ARGUMENTS, FUNCTIONS, PATTERNS
+from streamjoin.predicate.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
 from streamjoin.predicate.rules import RULES
 from streamjoin.predicate.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
-from streamjoin.predicate.vector import OPERATORS
 
 
 def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
@@ -93,7 +92,7 @@ class _Decider:
                 if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
                 return Call(FUNCTIONS[op].yields, op, tuple(taken))
-            case Call(op=op, args=args) if op in OPERATORS and op not in FUNCTIONS:
+            case Call(op=op, args=args) if op in OPERATORS:
                 held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
                 if any(arg.type not in held for arg in args):
                     self.refuse(expr)

@@ -151,6 +151,14 @@ FUNCTIONS: dict[str, Signature] = {
 }
 """Every function that is understood beyond those on numbers."""
 
+OPERATORS = frozenset(
+    (
+        *("=", "<>", "<", "<=", ">", ">=", "<=>", "AND", "OR", "NOT", "IN", "CASE"),
+        *("IS NULL", "IS TRUE", "IS FALSE", "coalesce", "least", "greatest"),
+    )
+)
+"""Operators on numbers that strings have, too."""
+
 SYNONYMS = {
     "lcase": "lower",
     "ucase": "upper",

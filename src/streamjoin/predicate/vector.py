@@ -225,6 +225,3 @@ _OPERATORS: dict[str, Callable[..., pa.Array]] = {
     "array_contains": _array_contains,
 }
 """What each call computes of columns; LIKE, RLIKE and levenshtein, which take constants or mark errors, are above."""
-
-OPERATORS = frozenset(_OPERATORS)
-"""The operators and functions that take columns."""

@@ -29,8 +29,8 @@ FAR = 10**10
 @pytest.mark.parametrize(
     ("how", "bounds", "on"),
     [
-        ("inner", "after", MORE),
         ("full", "around", TEXTS),
+        pytest.param("inner", "after", MORE, marks=pytest.mark.slow),
         *(
             pytest.param(how, bounds, on, marks=pytest.mark.slow)
             for number, how in enumerate(("left", "right", "full", "left_semi"))

@@ -21,10 +21,11 @@ from tests.strategies import multiset
 
 BANDS = "abs(l.x - r.a) <= 1 AND abs(l.y - r.b) <= 0.5"
 TEXTS = "levenshtein(l.s, r.s) <= 1 AND abs(l.x - r.a) <= 2"
+GUARDED = "r.a <> 0 AND l.x = 10 / r.a"
 SIDED = "l.x = r.a AND l.y >= 0.5 AND r.s <> 'a'"
 CASES: list[tuple[How, str, Window, Layout | str]] = [
     ("left", BANDS, WINDOWS[0], Keyed(3)),
-    ("full", "l.x = r.a", sj.tumbling("5 milliseconds"), Grid(2, 2)),
+    ("full", GUARDED, sj.tumbling("5 milliseconds"), Grid(2, 2)),
     ("left", TEXTS, WINDOWS[1], "auto"),
     ("left_semi", BANDS, sj.between("1 millisecond", "9 milliseconds", closed="left"), "auto"),
     ("left_anti", SIDED, sj.within("4 milliseconds", closed="neither"), Grid(2, 2)),

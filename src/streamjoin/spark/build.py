@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -13,8 +14,9 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.how import How
 from streamjoin.layout import Layout, automatic, bound
 from streamjoin.predicate import On, Predicate, Schema, parse
+from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
-from streamjoin.predicate.expr import SIDES, Column, Side, to_sql
+from streamjoin.predicate.expr import SIDES, Column, Key, Side, to_sql
 from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
@@ -189,13 +191,18 @@ class Planned:
         columns = _Columns([])
         payload = tuple(columns.add(backticked(carried.path)) for carried in self.carried[side])
 
-        def guarded(sql: str) -> str:
-            # A row that the filter excludes and that is here to be counted must not fail on a key.
-            return f"CASE WHEN {condition} THEN {sql} END" if condition else sql
+        own = [c for c in self.predicate.conjuncts if isinstance(c, OneSided) and c.side == side]
+
+        def guarded(key: Key) -> str:
+            """A row that a condition of its side excludes must not fail on a key: it is here to be counted or kept."""
+            before = takewhile(lambda c: c.key != key, own) if may_raise(key.arg) else ()
+            guards = [part for part in (condition, *(f"({to_sql(c.exact, _of_one_side)})" for c in before)) if part]
+            sql = key.sql(_of_one_side)
+            return f"CASE WHEN {' AND '.join(guards)} THEN {sql} END" if guards else sql
 
         keys = []
         for key in self.predicate.keys(side):
-            sql = guarded(key.sql(_of_one_side))
+            sql = guarded(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
         time, route = columns.add(source.micros), columns.add(_route(source))

@@ -32,7 +32,7 @@ def pairs_of(spark: Any) -> Any:
 
 @given(st.lists(CONDITIONS, min_size=40, max_size=40), SIDES, SIDES)
 @settings(
-    max_examples=4,
+    max_examples=3,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large],
 )

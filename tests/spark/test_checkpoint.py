@@ -102,7 +102,7 @@ def test_another_delay_goes_on_and_so_does_the_old_join_after_a_refusal(spark: S
     assert told.results(spark) == expected(tmp_path)
 
 
-@pytest.mark.parametrize("layout", ["auto", sj.Grid(1, 3)], ids=str)
+@pytest.mark.parametrize("layout", ["auto", pytest.param(sj.Grid(1, 3), marks=pytest.mark.slow)], ids=str)
 def test_another_number_of_shuffle_partitions_is_refused_or_changes_nothing(
     spark: SparkSession, tmp_path: Path, layout: Any
 ) -> None:

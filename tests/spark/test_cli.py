@@ -178,6 +178,7 @@ def read_until(terminal: int, text: str, seconds: float = 180) -> str:
     return seen
 
 
+@pytest.mark.slow
 def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
     common = [
         "--left",

@@ -93,7 +93,6 @@ ENTERS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], bool]]] = {
 QUICK = {
     "l.s = r.s",
     "abs(l.x - r.a) <= 1 AND abs(l.y - r.b) <= 0.5",
-    "l.x * r.a + l.y > r.b",
     "levenshtein(l.s, r.s) <= 1 AND abs(l.x - r.a) <= 2",
     "r.a <> 0 AND l.x = 10 / r.a",
 }

@@ -139,8 +139,8 @@ def test_a_late_row_that_the_condition_excludes_is_not_counted(spark: SparkSessi
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (sj.Keyed(3), sj.Scale(2)),
-        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in (("auto", "auto"), (sj.Cell(3), sj.Grid(2, 2)))),
+        pytest.param(*pair, marks=pytest.mark.slow)
+        for pair in (("auto", "auto"), (sj.Keyed(3), sj.Scale(2)), (sj.Cell(3), sj.Grid(2, 2)))
     ],
     ids=str,
 )

@@ -213,7 +213,7 @@ def test_a_manifest_is_plain_and_does_not_grow_with_the_rows() -> None:
     assert sizes[1] < sizes[0] + 50
 
 
-@pytest.mark.parametrize("window", [within(us(10_000)), last(10_000)])
+@pytest.mark.parametrize("window", [within(us(10_000)), pytest.param(last(10_000), marks=pytest.mark.slow)])
 def test_a_manifest_stays_small_however_many_batches_the_window_holds(window: Window) -> None:
     worker = Worker(plan_of(window, "full"))
     for t in range(800):

@@ -49,7 +49,8 @@ def test_streams_give_the_rows_that_spark_s_joins_give(
 ) -> None:
     """Spark's join of the whole inputs is the judge, and its join of two streams where that agrees with it.
 
-    In its outer joins of streams (4.3) NULL keys meet, and rows are lost that met somebody by the equality alone.
+    In its outer joins of streams (4.3) NULL keys meet, and where the condition is more than an equality, rows without
+    partner may be missing.
     """
     native = how == "inner" or (how != "left_anti" and on == EQUAL)
     random = np.random.default_rng(len(on + bounds + how))

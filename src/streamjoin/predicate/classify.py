@@ -31,6 +31,15 @@ from streamjoin.predicate.types import (
     Type,
 )
 
+_NEVER_RAISE = frozenset(
+    (
+        *("year", "quarter", "month", "week", "weekofyear", "day", "dayofmonth", "dayofweek", "dayofyear", "weekday"),
+        *("hour", "minute", "second", "extract", "date_part", "datepart", "date_trunc", "trunc"),
+        *("size", "cardinality", "array_size", "array_contains", "isnan"),
+    )
+)
+"""Functions of Spark's that have a value, if only NULL, for all that they are given."""
+
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "datediff"))
 
@@ -256,10 +265,16 @@ def may_raise(expr: Expr) -> bool:
     match expr:
         case Function(op=op, args=args):
             return op in PATTERNS or any(map(may_raise, args))
-        case Opaque():
-            return True
+        case Opaque(pieces=pieces):
+            return not _is_harmless("".join(piece if isinstance(piece, str) else "x" for piece in pieces))
         case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):
             return True
         case Call(op=op, type=type) if op in DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
             return True
     return any(may_raise(child) for child in expr.children)
+
+
+def _is_harmless(sql: str) -> bool:
+    """Whether some SQL is nothing but calls of functions that never raise."""
+    called = re.findall(r"(\w+)\s*\(", sql.lower())
+    return bool(called) and set(called) <= _NEVER_RAISE and not re.search(r"[-+*/%\[|&^:<>=]", sql)

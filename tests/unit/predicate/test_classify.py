@@ -13,7 +13,7 @@ from streamjoin.predicate import parse
 from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.bind import bind
 from streamjoin.predicate.classify import classify
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Residual
 from streamjoin.predicate.evaluate import evaluate
 from streamjoin.predicate.types import INT, STRING, Type
 from tests.unit.predicate.schemas import LEFT, RIGHT
@@ -537,3 +537,14 @@ def test_the_conjuncts_together_are_the_condition(text: str, pairs: list[tuple[d
             if isinstance(conjunct, Equi | Band):
                 admitted = conjunct.admits(*(evaluate(key, left, right) for key in conjunct.keys))
                 assert admitted is (holds is True) if conjunct.decides else admitted or not holds
+
+
+def test_what_never_raises_needs_no_guard() -> None:
+    def typeof(_: str) -> Type:
+        return INT
+
+    text = "l.x = r.a OR hour(l.ts) = EXTRACT(HOUR FROM r.ts) OR size(l.tags) < r.a"
+    (conjunct,) = parse(text, LEFT, RIGHT, typeof).conjuncts
+    assert isinstance(conjunct, Compiled)
+    (conjunct,) = parse("l.x = r.a OR hour(l.ts) = my_udf(r.a)", LEFT, RIGHT, typeof).conjuncts
+    assert isinstance(conjunct, Residual)

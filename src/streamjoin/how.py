@@ -26,3 +26,8 @@ def how_of(name: object) -> How:
         if name == how or (isinstance(name, str) and _ALSO.get(name) == how):
             return how
     raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}")
+
+
+def lets_out(how: How) -> bool:
+    """Whether a row that met nobody comes out, so that rows wait to be told."""
+    return how not in ("inner", "left_semi")

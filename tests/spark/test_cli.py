@@ -211,6 +211,7 @@ def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
         (["run", "--config", "nowhere.toml"], "No such file"),
         ([*RUN, "--once", "--flush"], "--flush is for --once with --how left"),
         ([*RUN, "--how=left", "--flush"], "--flush is for --once with --how left"),
+        ([*RUN, "--how=sideways"], "how: got 'sideways'"),
         (["dance"], "No such command"),
     ],
 )

@@ -224,10 +224,15 @@ def run(
     Files that appear in the directories are joined with all that came before them, within the window. A run that was
     stopped, or killed, goes on from its checkpoint.
     """
-    from streamjoin.cli.files import FileJoin, lets_out, window_of
+    from streamjoin.cli.files import FileJoin, window_of
+    from streamjoin.how import how_of, lets_out
     from streamjoin.layout import layout_of
 
-    if o["flush"] and not (o["once"] and lets_out(o["how"])):
+    try:
+        waits = lets_out(how_of(o["how"]))
+    except StreamJoinError as error:
+        raise click.UsageError(str(error)) from error
+    if o["flush"] and not (o["once"] and waits):
         raise click.UsageError("--flush is for --once with --how left, right, full or left_anti: others let out nobody")
 
     def work(spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:

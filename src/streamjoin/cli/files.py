@@ -16,7 +16,7 @@ from streamjoin.cli.heartbeat import Heartbeat, zoned
 from streamjoin.cli.quiet import reason
 from streamjoin.duration import UNITS, microseconds
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import how_of
+from streamjoin.how import how_of, lets_out
 from streamjoin.join import explain, join
 from streamjoin.spark.fields import backticked
 from streamjoin.spark.progress import Progress
@@ -46,6 +46,10 @@ class FileJoin:
     def _checkpoint(self) -> str:
         return self.checkpoint or str(Path(self.out) / "_checkpoint")
 
+    @property
+    def _header(self) -> dict[str, str]:
+        return {"header": "true"} if self.format == "csv" else {}
+
     def frames(self, spark: SparkSession, console: Console) -> tuple[DataFrame, DataFrame]:
         """Both directories as streams; their schemas are shown."""
         left, right = (
@@ -65,7 +69,7 @@ class FileJoin:
         if self.flush and local:
             raise StreamJoinError(f"--flush: the time {local[0]} is a local one; expected a timestamp with a zone")
         heartbeat = Heartbeat(f"{self._checkpoint}/flush")
-        if lets_out(self.arguments["how"]):
+        if lets_out(how_of(self.arguments["how"])):
             heartbeat.prepare(spark)
             sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
@@ -78,9 +82,7 @@ class FileJoin:
 
     def _followed(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
-        writer = result.writeStream.format(self.format).option("checkpointLocation", self._checkpoint)
-        if self.format == "csv":
-            writer = writer.option("header", "true")
+        writer = result.writeStream.format(self.format).options(**self._header, checkpointLocation=self._checkpoint)
         writer = writer.trigger(availableNow=True) if self.once else writer.trigger(processingTime=self.trigger)
         query = writer.start(self.out)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
@@ -108,8 +110,7 @@ class FileJoin:
         """The time of a row that moves the watermark past everybody's last chance."""
         latest = []
         for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
-            reader = spark.read.format(self.format).schema(frame.schema)
-            rows = reader.options(header="true").load(path) if self.format == "csv" else reader.load(path)
+            rows = spark.read.format(self.format).options(**self._header).schema(frame.schema).load(path)
             latest.append(rows.select(F.max(F.unix_micros(backticked([zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
@@ -124,16 +125,10 @@ class FileJoin:
             raise StreamJoinError(f"--{named}: cannot read {path} as {self.format}: {reason(error)}") from error
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
         console.print(f"{named:<5} {path}: {columns}", highlight=False, soft_wrap=True)
-        reader = spark.readStream.format(self.format).schema(schema)
-        return reader.options(header="true").load(path) if self.format == "csv" else reader.load(path)
+        return spark.readStream.format(self.format).options(**self._header).schema(schema).load(path)
 
     def _inferred(self, spark: SparkSession, path: str) -> StructType:
         return spark.read.format(self.format).options(**_INFERRING.get(self.format, {})).load(path).schema
-
-
-def lets_out(how: str) -> bool:
-    """Whether rows wait in such a join, to be let out if they met nobody."""
-    return how_of(how) not in ("inner", "left_semi")
 
 
 def _parsed(ddl: str) -> StructType:

@@ -40,6 +40,9 @@ _NEVER_RAISE = frozenset(
 )
 """Functions of Spark's that have a value, if only NULL, for all that they are given."""
 
+GUARDING = frozenset(("CASE", "AND", "OR", "coalesce"))
+"""Operators whose first argument may keep Spark from evaluating the others."""
+
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "datediff"))
 
@@ -216,7 +219,7 @@ def over_keys(expr: Expr, keys: Keys, *, guarded: bool) -> Expr | None:
 
 
 def _rebuilt(expr: Expr, keys: Keys, guarded: bool) -> Expr | None:
-    lazy = isinstance(expr, Call) and expr.op in ("CASE", "AND", "OR", "coalesce")
+    lazy = isinstance(expr, Call) and expr.op in GUARDING
     parts = [over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
     if None in parts:
         return None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split
+from streamjoin.predicate.classify import GUARDING, Keys, is_known, may_raise, over_keys, reads_zone, split
 from streamjoin.predicate.codegen import conjunction
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 from streamjoin.predicate.evaluate import evaluate
@@ -63,7 +63,7 @@ class _Decider:
         logic = isinstance(expr, Call) and expr.op in ("AND", "OR", "NOT")
         plain = all(child.type.is_plain or child.type == VOID for child in expr.children)
         if isinstance(expr, Call) and expr.op in RULES and (plain or logic) and not reads_zone(expr):
-            lazy = expr.op in ("CASE", "AND", "OR", "coalesce")
+            lazy = expr.op in GUARDING
             places = iter(range(len(expr.args)))
             return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
         tree = self.text(expr, guarded=guarded, nested=False)
@@ -96,7 +96,7 @@ class _Decider:
                 held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
                 if any(arg.type not in held for arg in args):
                     self.refuse(expr)
-                lazy = op in ("CASE", "AND", "OR", "coalesce")
+                lazy = op in GUARDING
                 parts = [self.text(arg, guarded=guarded or (lazy and i > 0)) for i, arg in enumerate(args)]
                 return replace(expr, args=tuple(map(_as_condition, parts)) if op in _LOGIC - {"CASE"} else tuple(parts))
             case Opaque() if len(expr.sides) == 1:
@@ -117,7 +117,7 @@ class _Decider:
         if isinstance(expr, Call) and UNKNOWN in (child.type for child in expr.children):
             types = sorted({str(_uncast(child).type) for child in expr.children})
             raise _Undecidable(expr, f"only Spark knows how {' and '.join(types)} go together")
-        if isinstance(expr, Function | Opaque) or not types:
+        if isinstance(expr, Opaque) or not types:
             raise _Undecidable(expr)
         plain = all(child.type.is_plain for child in expr.children)
         where = "within a function of strings or arrays " if plain else ""
@@ -150,9 +150,5 @@ def _is_element(type: Type) -> bool:
 
 
 def _is_escape(literal: Expr) -> bool:
-    return (
-        isinstance(literal, Literal)
-        and isinstance(literal.value, str)
-        and len(literal.value) == 1
-        and (literal.value.isascii())
-    )
+    value = literal.value if isinstance(literal, Literal) else None
+    return isinstance(value, str) and len(value) == 1 and value.isascii()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import HOWS, How
+from streamjoin.how import HOWS, How, lets_out
 from streamjoin.pane import KeyColumn, Rows
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.expr import SIDES, Key, Side
@@ -94,7 +94,7 @@ class Plan:
     @property
     def lags(self) -> bool:
         """Whether results may lie before the watermark of their batch: rows that met nobody come after their time."""
-        return bool(self.lagging) or self.how in ("left", "right", "full", "left_anti")
+        return bool(self.lagging) or lets_out(self.how)
 
     @property
     def fingerprint(self) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.how import lets_out
 from streamjoin.match import Matcher
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate.expr import OTHER, SIDES, Side
@@ -159,7 +160,7 @@ class Round:
 
     def _expire(self, side: Side, fresh: Fresh | None, now: Horizon, pushers: Pushers) -> Iterator[pa.RecordBatch]:
         store = self.stores[side]
-        if self.plan.preserves(side) and self.plan.how != "left_semi":
+        if self.plan.preserves(side) and lets_out(self.plan.how):
             if fresh is not None:
                 yield from self._alone(side, fresh.rows, np.flatnonzero(now.over(fresh.rows)), pushers)
             for rows, over in store.over(now):

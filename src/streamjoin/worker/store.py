@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin.how import lets_out
 from streamjoin.match import Matcher
 from streamjoin.pane import Panes, Rows, Segment, SegmentError
 from streamjoin.pane.manifest import names, runs
@@ -123,7 +124,7 @@ class Store:
     @property
     def undecided(self) -> int:
         """How many rows have met nobody so far, and will be let out if they never do."""
-        if self.flags is None or self._plan.how == "left_semi":
+        if self.flags is None or not lets_out(self._plan.how):
             return 0
         return self.ranked - self.flags.count - self.alone
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 import streamjoin as sj
@@ -11,7 +12,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.how import HOWS, How
 from streamjoin.predicate import parse
 from streamjoin.reference import Batch, Joined
-from streamjoin.worker import Plan, Worker
+from streamjoin.worker import Plan, Worker, flags
 from tests.blocks import arrow_schema, to_block, to_joined
 from tests.scenarios import KEYS, SCENARIOS, SCHEMA, Result, Scenario, rows, us
 
@@ -68,3 +69,35 @@ def test_a_row_at_the_watermark_is_admitted_and_one_before_it_is_late(how: How) 
     found += to_joined(plan, worker.finish())
     met = {"left_semi": Counter({(2, None, 100): 1}), "left_anti": Counter()}
     assert results(found) == met.get(how, Counter({(2, 3, 100): 1}))
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_who_waits_is_counted_across_restarts(how: How, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a preserved side that are in no result yet; pages of flags are small, so that many are forgotten."""
+    monkeypatch.setattr(flags, "PAGE", 8)
+    random = np.random.default_rng(len(how))
+    plan = Plan(parse(KEYS, SCHEMA, SCHEMA), sj.within(us(10)), ARROW, ARROW, how)
+    worker = Worker(plan)
+    came: dict[str, set[int]] = {"l": set(), "r": set()}
+    decided: dict[str, set[int]] = {"l": set(), "r": set()}
+    for batch in range(60):
+        told = [
+            [
+                (100 * batch + k, 3 * batch + int(random.integers(0, 9)), int(random.integers(0, 4)), "a")
+                for k in range(4)
+            ]
+            for _ in "lr"
+        ]
+        blocks = [[to_block(plan, side, rows(part))] for side, part in zip("lr", told, strict=True)]
+        found = to_joined(plan, worker.process(*blocks, 3 * batch))
+        for side, part in zip("lr", told, strict=True):
+            came[side] |= {row[0] for row in part}
+        decided["l"] |= {row.left["id"] for row in found if row.left}
+        decided["r"] |= {row.right["id"] for row in found if row.right}
+        waiting = {side: len(came[side] - decided[side]) if plan.preserves(side) else 0 for side in "lr"}
+        assert (worker.size.undecided_left, worker.size.undecided_right) == (waiting["l"], waiting["r"])
+        if batch % 3 == 0:
+            manifest, contents = worker.state()
+            worker = Worker.restore(plan, manifest, contents.get)
+    list(worker.finish())
+    assert (worker.size.undecided_left, worker.size.undecided_right) == (0, 0)

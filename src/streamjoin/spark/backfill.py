@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.collector import PLACE, SHARED, labelled, settle, shared_out
+from streamjoin.spark.collector import SHARED, labelled, place, settle, shared_out
 from streamjoin.spark.collector import packed as pack
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job, unpacked
@@ -42,11 +42,11 @@ def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, ar
     blocks = sorted_left.mapInArrow(partial(emit, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
         sorted_right.mapInArrow(partial(emit, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
     )
-    placed = blocks.where("block IS NOT NULL").repartition(job.layout.cells, "cell").sortWithinPartitions(*_ORDER)
+    placed = blocks.where("block IS NOT NULL").repartition(job.partitions, "cell").sortWithinPartitions(*_ORDER)
     if not job.plan.shared:
         return placed.mapInArrow(partial(_joined, packed, arrow), schema)
-    answers = placed.mapInArrow(partial(_answered, packed), SHARED).repartition(F.expr(PLACE))
-    in_order = answers.sortWithinPartitions("stripe", "page")
+    answers = placed.mapInArrow(partial(_answered, packed), SHARED)
+    in_order = answers.repartition(job.partitions, F.expr(place(job))).sortWithinPartitions("stripe", "page")
     return in_order.mapInArrow(partial(settle, packed, arrow, in_order=True), schema)
 
 

@@ -31,7 +31,6 @@ from streamjoin.spark.fields import (
 )
 from streamjoin.spark.inputs import LAGS, WATERMARK, Frames, Input, read
 from streamjoin.spark.job import Job, KeySource, Source
-from streamjoin.spark.placement import cell_keys
 from streamjoin.spark.session import check
 from streamjoin.spark.stream import stream
 from streamjoin.window import Both, Last, Window
@@ -68,7 +67,7 @@ def plan(
             "that does not change, use Spark's own join; to replay history, read both as batch"
         )
     spark = inputs["l"].frame.sparkSession
-    check(spark)
+    check(spark, streaming=inputs["l"].is_streaming)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
     predicate = parse(on, schemas["l"], schemas["r"], _typeof(inputs))
     if window is None:
@@ -160,8 +159,9 @@ class Planned:
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._emitted(side)
-        cells = tuple(cell_keys(self.layout.cells, self.partitions))
-        job = Job(self._name, self.text, self.plan, self.layout, cells, sources, self._cache())
+        streaming = self.inputs["l"].is_streaming
+        partitions = self.partitions if streaming else self.layout.cells
+        job = Job(self._name, self.text, self.plan, self.layout, partitions, sources, self._cache())
         zone = self.spark.conf.get("spark.sql.session.timeZone") or _UTC
         results: tuple[Side, ...] = ("l",) if self.plan.how in ("left_semi", "left_anti") else SIDES
         carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in results for c in self.carried[side]]
@@ -169,7 +169,6 @@ class Planned:
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
         arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
-        streaming = self.inputs["l"].is_streaming
         run = stream if streaming else backfill
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:

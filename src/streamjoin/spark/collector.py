@@ -12,18 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.spark.job import unpacked
+from streamjoin.spark.placement import dealt_keys
 
 if TYPE_CHECKING:
     from streamjoin.layout import Grid, Layout
     from streamjoin.predicate.expr import Side
+    from streamjoin.spark.job import Job
     from streamjoin.worker import Undecided
 
 SHARED = "cell int, stripe int, page int, block binary"
 """What `settle` takes: results of a cell, with stripe -1; or rows that met nobody in it, with the stripe of cells that
 must agree on them and the page of the stripe's ranks that they are on."""
-
-PLACE = "if(stripe < 0, -1 - cell, stripe)"
-"""What brings the answers of a stripe together, and spreads results as their cells were spread."""
 
 PAGE = 1 << 17
 """Ranks on one page: in a batch join so many rows of a stripe are held at a time."""
@@ -65,6 +64,16 @@ def relabelled(column: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 # Rows that several cells decide on
+
+
+def place(job: "Job") -> str:
+    """The key, in SQL, that brings the answers of a stripe together, and deals stripes and results to partitions."""
+    from streamjoin.layout import Grid
+
+    grid = job.layout
+    assert isinstance(grid, Grid)
+    keys = dealt_keys(grid.cells + grid.m + grid.n, job.partitions)
+    return f"element_at(array{tuple(keys)}, 1 + if(stripe < 0, cell, {grid.cells} + stripe))"
 
 
 def shared_out(layout: "Layout", cell: int, undecided: "Sequence[Undecided]") -> Iterator[tuple[int, int, bytes]]:

@@ -6,6 +6,7 @@ new rows lets go of what the watermark has passed and reports its load, and one 
 """
 
 from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -56,12 +57,12 @@ def emitted(
     """The records that one task sends."""
     from streamjoin.worker.output import gathered
 
-    route, invalid = job.layout.router(job.plan), 0
-    for seq, batch in enumerate(gathered(batches, block_rows, BLOCK_BYTES)):
+    route, numbers, invalid = job.layout.router(job.plan), count(), 0
+    for batch in gathered(batches, block_rows, BLOCK_BYTES):
         rows, hashes, nulls = taken(job, side, batch)
         invalid += nulls
         if len(rows):
-            yield _records(_sent(job, side, rows, route(side, rows, hashes), part, seq))
+            yield _records(_sent(job, side, rows, route(side, rows, hashes), part, numbers))
     notes = [_note(job.cells[0], side, part, invalid)] if invalid else []
     if part == 0:
         notes += [_note(cell, side, part) for cell in (*job.cells, PLAN_KEY)]
@@ -88,11 +89,11 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
 
 
 def _sent(
-    job: Job, side: "Side", rows: "Rows", parts: "Iterator[Part]", part: int, seq: int
+    job: Job, side: "Side", rows: "Rows", parts: "Iterator[Part]", part: int, numbers: Iterator[int]
 ) -> Iterator[tuple[Any, ...]]:
     from streamjoin.pane import Segment
 
-    for sent in parts:
+    for seq, sent in zip(numbers, parts, strict=False):
         segment = Segment("", rows if len(sent.rows) == len(rows) else rows.take(sent.rows))
         block, since = segment.to_bytes(), segment.low.time
         for copy in sent.copies:

@@ -7,10 +7,11 @@ not in a trace from inside Spark's own unpickling. For the same reason nothing h
 import pickle
 import platform
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.spark.placement import dealt_keys
 
 if TYPE_CHECKING:
     from streamjoin.layout import Layout
@@ -44,15 +45,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Job:
-    """A join as the Python workers run it; `cells` holds the key of each cell, `text` tells one plan from another."""
+    """A join as it is run on so many partitions; `text` tells one plan from another."""
 
     name: str
     text: str
     plan: "Plan"
     layout: "Layout"
-    cells: tuple[int, ...]
+    partitions: int
     sources: "dict[Side, Source]"
     cache: "CacheSpec"
+
+    @cached_property
+    def cells(self) -> list[int]:
+        """The key of each cell, as Spark's records bear it."""
+        return dealt_keys(self.layout.cells, self.partitions)
 
     def packed(self) -> bytes:
         """The job as it travels."""

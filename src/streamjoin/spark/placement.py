@@ -11,15 +11,15 @@ _MASK = 0xFFFFFFFF
 _SEED = 42
 
 
-def cell_keys(cells: int, partitions: int) -> list[int]:
-    """The key of each cell, all of them different.
+def dealt_keys(count: int, partitions: int) -> list[int]:
+    """So many keys, all of them different, that Spark deals to partitions in turn.
 
-    >>> keys = cell_keys(4, 2)
+    >>> keys = dealt_keys(4, 2)
     >>> [spark_hash(key) % 2 for key in keys]
     [0, 1, 0, 1]
     """
-    searches = [_in_partition(partition, partitions) for partition in range(min(cells, partitions))]
-    return [next(searches[cell % partitions]) for cell in range(cells)]
+    searches = [_in_partition(partition, partitions) for partition in range(min(count, partitions))]
+    return [next(searches[number % partitions]) for number in range(count)]
 
 
 def _in_partition(partition: int, partitions: int) -> Iterator[int]:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from streamjoin.spark.cache import CacheSpec, remove
 from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
-from streamjoin.spark.collector import PLACE, collect, settle
+from streamjoin.spark.collector import collect, place, settle
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job
 
@@ -31,7 +31,7 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     blocks = results.observe(job.name, *_metrics()).where("block IS NOT NULL")
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(partial(collect, arrow), schema)
-    together = blocks.repartition(F.expr(PLACE)).select("cell", "stripe", "page", "block")
+    together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")
     return together.mapInArrow(partial(settle, packed, arrow, in_order=False), schema)
 
 

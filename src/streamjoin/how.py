@@ -8,23 +8,23 @@ How = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 HOWS: tuple[How, ...] = get_args(How)
 _ALSO: dict[str, How] = {
-    **dict.fromkeys(("outer", "full_outer", "fullouter"), "full"),
-    **dict.fromkeys(("left_outer", "leftouter"), "left"),
-    **dict.fromkeys(("right_outer", "rightouter"), "right"),
-    **dict.fromkeys(("semi", "leftsemi"), "left_semi"),
-    **dict.fromkeys(("anti", "leftanti"), "left_anti"),
+    **{how.replace("_", ""): how for how in HOWS},
+    **dict.fromkeys(("outer", "fullouter"), "full"),
+    "leftouter": "left",
+    "rightouter": "right",
+    "semi": "left_semi",
+    "anti": "left_anti",
 }
 
 
 def how_of(name: object) -> How:
     """The type of join that a user names, by any of the names that Spark has for it.
 
-    >>> how_of("outer"), how_of("left_outer")
-    ('full', 'left')
+    >>> how_of("outer"), how_of("LEFT OUTER"), how_of("leftanti")
+    ('full', 'left', 'left_anti')
     """
-    for how in HOWS:
-        if name == how or (isinstance(name, str) and _ALSO.get(name) == how):
-            return how
+    if isinstance(name, str) and (how := _ALSO.get(name.lower().replace("_", "").replace(" ", ""))):
+        return how
     raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}")
 
 

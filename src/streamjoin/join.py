@@ -1,7 +1,7 @@
 """The verb: checks the arguments and hands them to a runtime."""
 
 from collections.abc import Mapping, Sequence
-from inspect import Parameter, signature
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from streamjoin.duration import Duration
@@ -72,12 +72,14 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     from streamjoin.spark.build import plan
     from streamjoin.spark.explain import explained
 
-    if wrong := arguments.keys() - signature(join).parameters.keys():
-        raise TypeError(f"explain() got an unexpected argument {min(wrong)!r}; it takes those of join()")
-    defaults = {name: p.default for name, p in signature(join).parameters.items() if p.default is not Parameter.empty}
-    chosen = arguments.get("layout", "auto") == "auto"
-    planned = plan(**_checked({**defaults, "left": left, "right": right, **arguments}))
-    return explained(planned, chosen=chosen, selected=arguments.get("select") is not None)
+    try:
+        call = signature(join).bind(left, right, **arguments)
+    except TypeError as error:
+        raise TypeError(f"explain() takes the arguments of join(): {error}") from None
+    call.apply_defaults()
+    given = call.arguments
+    planned = plan(**_checked(given))
+    return explained(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
 
 
 def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,25 +102,17 @@ def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
         "how": how_of(how),
-        "time": _pair("time", arguments["time"], str),
-        "delay": _delays(arguments["delay"]),
+        "time": _pair("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
+        "delay": _pair("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
         "layout": None if layout == "auto" else layout,
-        "suffixes": _pair("suffixes", arguments["suffixes"], str),
+        "suffixes": _pair("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False),
     }
 
 
-def _delays(delay: Delay | tuple[Delay, Delay]) -> tuple[Delay, Delay]:
-    if not isinstance(delay, tuple):
-        return delay, delay
-    if len(delay) != 2:
-        raise StreamJoinError(f"delay: got {delay!r}; expected one duration, or a pair: one for left and one for right")
-    return delay
-
-
-def _pair(argument: str, value: Any, kind: type) -> Any:
-    """A value for each side; one value stands for both."""
-    if isinstance(value, kind):
+def _pair(argument: str, value: Any, expected: str, kind: Any, *, one: bool = True) -> tuple[Any, Any]:
+    """A value for each side; if `one` may stand for both, it does."""
+    if one and isinstance(value, kind):
         return value, value
-    if isinstance(value, Sequence) and len(value) == 2 and all(isinstance(part, kind) for part in value):
-        return tuple(value)
-    raise StreamJoinError(f"{argument}: got {value!r}; expected a pair such as ('ts', 'ts')")
+    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(part, kind) for part in value):
+        return value[0], value[1]
+    raise StreamJoinError(f"{argument}: got {value!r}; expected {expected}")

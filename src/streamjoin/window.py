@@ -27,6 +27,9 @@ class Window:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __and__(self, other: object) -> "Both":
         match self, other:
             case (Last() as count, Between() | Tumbling() as time) | (
@@ -39,7 +42,7 @@ class Window:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Between(Window):
     """``lower <= t_r - t_l <= upper``, with either end left out as `closed` says."""
 
@@ -62,7 +65,7 @@ class Between(Window):
         return f"between('{format_duration(self.lower)}', '{format_duration(self.upper)}'{closed})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Tumbling(Window):
     """Both rows fall into one bucket of `size` microseconds; buckets start at `offset` after the epoch (UTC)."""
 
@@ -82,7 +85,7 @@ class Tumbling(Window):
         return f"tumbling('{format_duration(self.size)}'{offset})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Last(Window):
     """Rows of the left (right) stream are seen by later rows while among its last `left` (`right`) rows."""
 
@@ -93,7 +96,7 @@ class Last(Window):
         return f"last(left={self.left}, right={self.right})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Both(Window):
     """A pair must be in the count window and in the time window."""
 

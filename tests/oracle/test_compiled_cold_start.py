@@ -138,11 +138,12 @@ def test_homes_that_cannot_be_written_to_do_not_matter(tmp_path: Path) -> None:
     assert inside(first, temporary)
 
 
-def test_a_directory_that_others_may_write_to_is_not_trusted(tmp_path: Path) -> None:
-    shared = tmp_path / f"streamjoin-{os.geteuid()}"
+@pytest.mark.parametrize("asked_for", [{}, {"STREAMJOIN_CACHE_DIR": "/dev/null/nowhere"}], ids=["", "cannot be made"])
+def test_a_directory_that_others_may_write_to_is_not_trusted(tmp_path: Path, asked_for: dict[str, str]) -> None:
+    shared = tmp_path / f"streamjoin-code-{os.geteuid()}"
     shared.mkdir()
     shared.chmod(0o777)
-    found = finish(start(HOME="/dev/null", TMPDIR=str(tmp_path)))
+    found = finish(start(HOME="/dev/null", TMPDIR=str(tmp_path), **asked_for))
     assert found["pairs"] == expected(10)
     assert inside(found, tmp_path)
     assert not list(shared.iterdir())

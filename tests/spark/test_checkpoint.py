@@ -85,6 +85,7 @@ def test_another_join_is_refused_with_both_plans(spark: SparkSession, begun: Fil
         other.run(spark, begun)
     message = str(refused.value)
     assert "This checkpoint was written by another join" in message
+    assert ("Only the layout differs" in message) == (change == "layout")
     before, _, after = message.partition("--- the checkpoint's join\n")[2].partition("--- this join\n")
     after = after.partition("\n\n")[0]
     assert was in before, before
@@ -111,6 +112,6 @@ def test_another_number_of_shuffle_partitions_is_refused_or_changes_nothing(
         try:
             Arguments(layout=layout).run(spark, told)
         except StreamingQueryException as refused:
-            assert "This checkpoint was written by another join" in str(refused)  # noqa: PT017
+            assert "set spark.sql.shuffle.partitions to 2 and take layout=Grid(1," in str(refused)  # noqa: PT017
         else:
             assert told.results(spark) == expected(tmp_path)

@@ -42,8 +42,8 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"time": "when"}, "time: the left side has no column 'when'"),
         ({"time": ("ts", "when")}, "time: the right side has no column 'when'"),
         ({"time": ("ts", "x")}, "time: right column 'x' is of type int; expected a timestamp"),
-        ({"time": ("ts", "ts", "ts")}, "time: got .* expected a pair"),
-        ({"time": None}, "time: got None; expected a pair"),
+        ({"time": ("ts", "ts", "ts")}, "time: got .* expected one name, or a pair"),
+        ({"time": None}, "time: got None; expected one name, or a pair"),
         ({"how": "sideways"}, "how: got 'sideways'"),
         (
             {"how": "left", "on": "l.x = r.x AND size(array_union(array(l.x), array(r.x))) < 2"},

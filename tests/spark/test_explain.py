@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.explain import Explanation
+from streamjoin.window import Window
 
 SCHEMA = "ts timestamp, k string, x int, y double"
 ON = "l.k = r.k AND abs(l.x - r.x) <= 5 AND l.y * r.y > 2 AND l.x > 0 AND levenshtein(l.k, r.k) < 2"
@@ -36,7 +37,7 @@ def test_every_conjunct_is_shown_with_what_serves_it(rows: DataFrame) -> None:
 def test_window_layout_and_state_are_told(rows: DataFrame) -> None:
     text = str(explain(rows, window=sj.between("-1 minute", "5 seconds", closed="left"), layout=sj.Grid(2, 3)))
     assert "-1 minute <= right ts - left ts < 5 seconds" in text
-    assert "a left row is kept until the watermark has passed its time + 4 seconds 999 milliseconds" in text
+    assert "a left row is kept until the watermark has passed its time + 5 seconds" in text
     assert "a right row is kept until the watermark has passed its time + 1 minute" in text
     assert "Grid(2, 3), as asked for: 6 cells on 2 shuffle partitions; rows go by a hash of the whole row" in text
     assert sj.Grid(2, 3).drawing().splitlines()[2] in text
@@ -55,7 +56,9 @@ def test_the_type_is_told_with_the_stage_that_it_takes(rows: DataFrame) -> None:
 
 def test_a_layout_that_was_not_asked_for_is_named(rows: DataFrame) -> None:
     assert "Grid(1, 2), chosen by rule" in str(explain(rows))
-    assert "rows go by a hash of l.k = r.k" in str(explain(rows, layout=sj.Keyed(2)))
+    keyed = str(explain(rows, layout=sj.Keyed(2)))
+    assert "rows go by a hash of l.k = r.k" in keyed
+    assert "the work is even as far as keys are many more than 2" in keyed
 
 
 def test_a_notebook_gets_a_table_with_the_same_words(rows: DataFrame) -> None:
@@ -69,8 +72,8 @@ def test_a_notebook_gets_a_table_with_the_same_words(rows: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("arguments", "warning"),
     [
-        ({"on": "l.y < r.y"}, "no part of the condition narrows"),
-        ({"on": "l.y <> r.y"}, "no part of the condition narrows"),
+        ({"on": "l.y < r.y"}, "one end of a band narrows little: a large part of the pairs"),
+        ({"on": "l.y <> r.y"}, "no part of the condition narrows: every pair"),
     ],
 )
 def test_a_condition_that_narrows_nothing_is_warned_of(
@@ -95,6 +98,22 @@ def test_a_delay_beyond_the_window_is_warned_of(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("window", "delay", "warns"),
+    [
+        (sj.within("5 seconds"), "8 seconds", True),
+        (sj.within("5 seconds"), "5 seconds", False),
+        (sj.between("1 hour", "61 minutes"), "2 minutes", False),  # left rows wait an hour for what may come
+    ],
+)
+def test_a_delay_is_compared_with_how_long_rows_stay(
+    spark: SparkSession, window: Window, delay: str, warns: bool
+) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS x")
+    told = sj.explain(stream, stream, on="l.x = r.x", window=window, time="ts", delay=delay)
+    assert any("is longer than the window keeps a row" in said for said in told.warnings) == warns
+
+
 def test_a_column_that_differs_each_time_is_warned_of(rows: DataFrame) -> None:
     told = sj.explain(
         rows.selectExpr("*", "rand() AS u"), rows, on="l.k = r.k", window=sj.within("5 seconds"), time="ts"
@@ -103,5 +122,7 @@ def test_a_column_that_differs_each_time_is_warned_of(rows: DataFrame) -> None:
 
 
 def test_an_argument_that_join_does_not_take_is_refused(rows: DataFrame) -> None:
-    with pytest.raises(TypeError, match="unexpected argument 'shape'; it takes those of join"):
+    with pytest.raises(TypeError, match=r"takes the arguments of join.*unexpected keyword argument 'shape'"):
         explain(rows, shape="round")
+    with pytest.raises(TypeError, match=r"takes the arguments of join.*missing a required.*'on'"):
+        sj.explain(rows, rows, time="ts")

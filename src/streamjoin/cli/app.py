@@ -42,7 +42,7 @@ Work = Callable[[SparkSession, Console, Callable[[], bool]], None]
 """What a command does with Spark; it ends early when the function it is given says that the user wants it to."""
 
 
-def _on_spark(work: Work, *, verbose: bool, **settings: Any) -> None:
+def _on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings: Any) -> None:
     """Do something with a Spark session, and end with an exit code that scripts can use."""
     console, errors = Console(), Console(stderr=True)
     log: Path | None = None
@@ -65,7 +65,7 @@ def _on_spark(work: Work, *, verbose: bool, **settings: Any) -> None:
         if interrupted():
             raise KeyboardInterrupt
     except KeyboardInterrupt:
-        errors.print("interrupted; a later run goes on from the checkpoint")
+        errors.print(when_interrupted)
         code = INTERRUPTED
     except (StreamJoinError, PySparkException) as error:
         if verbose:
@@ -97,6 +97,7 @@ def _interrupts() -> Callable[[], bool]:
 
 _VERBOSE = click.option("--verbose", is_flag=True, help="Show Spark's log and the traces of errors.")
 _MASTER = click.option("--master", metavar="URL", help="Spark master; by default all cores of this machine.")
+_POSITIVE = click.FloatRange(min=0, min_open=True)
 _PARTITIONS = click.option("--partitions", type=click.IntRange(1), help="Shuffle partitions; by default one per core.")
 
 
@@ -109,13 +110,25 @@ Examples:
   streamjoin demo --skew 1.5 --disorder 2 --streams 3
 """,
 )
-@click.option("--rate", default=4000.0, show_default=True, help="Rows per second of event time, per side.")
-@click.option("--window", default=60.0, show_default=True, help="How far apart two rows may be, in seconds.")
-@click.option("--seconds", default=180.0, show_default=True, help="Seconds of event time.")
-@click.option("--step", default=6.0, show_default=True, help="Seconds of event time per micro-batch.")
-@click.option("--skew", default=0.0, show_default=True, help="Exponent of a Zipf distribution of values; 0: uniform.")
-@click.option("--disorder", default=0.0, show_default=True, help="How late a row may come, in seconds.")
-@click.option("--streams", default=1, show_default=True, help="Physical streams per side.")
+@click.option(
+    "--rate", default=4000.0, type=_POSITIVE, show_default=True, help="Rows per second of event time, per side."
+)
+@click.option(
+    "--window", default=60.0, type=_POSITIVE, show_default=True, help="How far apart two rows may be, in seconds."
+)
+@click.option("--seconds", default=180.0, type=_POSITIVE, show_default=True, help="Seconds of event time.")
+@click.option("--step", default=6.0, type=_POSITIVE, show_default=True, help="Seconds of event time per micro-batch.")
+@click.option(
+    "--skew",
+    default=0.0,
+    type=click.FloatRange(0),
+    show_default=True,
+    help="Exponent of a Zipf distribution of values; 0: uniform.",
+)
+@click.option(
+    "--disorder", default=0.0, type=click.FloatRange(0), show_default=True, help="How late a row may come, in seconds."
+)
+@click.option("--streams", default=1, type=click.IntRange(1), show_default=True, help="Physical streams per side.")
 @click.option("--seed", default=1, show_default=True, help="The same seed gives the same rows.")
 @click.option("--paced", is_flag=True, help="Keep to the clock instead of going as fast as possible.")
 @_PARTITIONS
@@ -131,7 +144,14 @@ def demo(window: float, partitions: int | None, master: str | None, verbose: boo
     from streamjoin.cli.workload import Workload
 
     job = Demo(Workload(**options), window)
-    _on_spark(job.run, verbose=verbose, app_name="streamjoin demo", master=master, partitions=partitions)
+    _on_spark(
+        job.run,
+        verbose=verbose,
+        when_interrupted="interrupted",
+        app_name="streamjoin demo",
+        master=master,
+        partitions=partitions,
+    )
 
 
 def _as_option(name: str, given: Any) -> Any:
@@ -230,22 +250,21 @@ def run(
 
     try:
         waits = lets_out(how_of(o["how"]))
+        arguments = {
+            "on": o["on"],
+            "window": window_of(within_, between_, tumbling_),
+            "time": _of_both_sides("--time", o["time"]),
+            "delay": _of_both_sides("--delay", o["delay"]),
+            "how": o["how"],
+            "select": _parts(o["select"]) if o["select"] else None,
+            "layout": "auto" if o["layout"] == "auto" else layout_of(o["layout"]),
+        }
     except StreamJoinError as error:
         raise click.UsageError(str(error)) from error
     if o["flush"] and not (o["once"] and waits):
         raise click.UsageError("--flush is for --once with --how left, right, full or left_anti: others let out nobody")
 
     def work(spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
-        times, delays = _parts(o["time"]), _parts(o["delay"])
-        arguments = {
-            "on": o["on"],
-            "window": window_of(within_, between_, tumbling_),
-            "time": (times[0], times[-1]),
-            "delay": (delays[0], delays[-1]),
-            "how": o["how"],
-            "select": _parts(o["select"]) if o["select"] else None,
-            "layout": "auto" if o["layout"] == "auto" else layout_of(o["layout"]),
-        }
         schemas = o["left_schema"], o["right_schema"]
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
         job = FileJoin(**given, format=o["format_"], schemas=schemas, arguments=arguments)
@@ -254,7 +273,21 @@ def run(
         else:
             job.run(spark, console, interrupted)
 
-    _on_spark(work, verbose=verbose, app_name="streamjoin run", master=master, partitions=partitions)
+    _on_spark(
+        work,
+        verbose=verbose,
+        when_interrupted="interrupted; a later run goes on from the checkpoint",
+        app_name="streamjoin run",
+        master=master,
+        partitions=partitions,
+    )
+
+
+def _of_both_sides(option: str, text: str) -> tuple[str, str]:
+    parts = _parts(text)
+    if len(parts) > 2:
+        raise click.UsageError(f"{option}: got {text!r}; expected one for both sides, or left,right")
+    return parts[0], parts[-1]
 
 
 def _parts(text: str) -> list[str]:

@@ -22,7 +22,6 @@ from streamjoin.spark.fields import backticked
 from streamjoin.spark.progress import Progress
 from streamjoin.window import Window
 
-FORMATS = ("parquet", "csv", "json", "orc")
 _MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
 

@@ -81,6 +81,11 @@ class Layout(ABC):
         del plan
         return "a hash of the whole row"
 
+    def is_even(self, plan: "Plan") -> str:
+        """When the cells have equal shares of the work."""
+        del plan
+        return "whatever the values and rates, as far as rows differ"
+
 
 def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]]:
     """The positions of each group's members, in order; groups without members are left out.
@@ -93,6 +98,14 @@ def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]
     ends = np.cumsum(sizes)
     for group in np.flatnonzero(sizes).tolist():
         yield group, order[ends[group] - sizes[group] : ends[group]]
+
+
+def mixed(words: Hashes) -> Hashes:
+    """Hashes of words: every bit of a word moves every bit of its hash (the finalizer of SplitMix64)."""
+    bits = words.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (bits ^ (bits >> np.uint64(31))).view(np.int64)
 
 
 def everywhere(homes: NDArray[np.int64], cells: int) -> Iterator[Part]:

@@ -2,10 +2,10 @@
 
 The paper hands each of N workers a run of consecutive basic windows, moves the borders as windows fill and expire, and
 gives every input block to all workers. Rows on Spark cannot move, so basic windows are dealt round: the row's time says
-its basic window, and that its cell.
+its basic window, and that its cell. Every round begins one cell further on than the one before.
 
-    time ->   | w0 | w1 | w2 | w3 | w4 | ...        basic windows of one side
-    stored in   0    1    2    3    0               each row probes in all n cells
+    time ->   | w0 | w1 | w2 | w3 | w4 | w5 | ...   basic windows of one side
+    stored in   0    1    2    3    1    2          each row probes in all n cells
 
 With `hashed`, an equi-join's form (section 7.2): every hash bucket of the key has basic windows of its own, and those
 of bucket b begin at cell b, so that also what comes at one time is stored all over.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamjoin.duration import format_duration
-from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, slot_length, whole_number
+from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, mixed, slot_length, whole_number
 from streamjoin.layout.scale import line_drawing
 from streamjoin.predicate.expr import SIDES, Side
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from streamjoin.worker import Plan
 
 BASIC_WINDOWS = 16
-"""A window has at least this many basic windows, and one more than a multiple of the number of cells: what comes back
-with the period of the window, such as a peak every hour, is then stored by all cells in turn."""
+"""A window has at least this many basic windows, and one more than a multiple of the number of cells. With the turn of
+every round, what comes back after a window's length or several, such as a peak every hour, goes to all cells."""
+
+FRESH = 64
+"""After so many windows' lengths the dealing begins anew, at a cell that a hash names: no period falls in with it."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,18 @@ class Cell(Layout):
         self, lengths: dict[Side, int], buckets: "KeyHash | None", side: Side, rows: "Rows", hashes: Hashes
     ) -> Iterator[Part]:
         numbers = rows.time // lengths[side]
+        start = np.mod(mixed(numbers // (FRESH * self._in_a_window)), self.n)
         if buckets is not None:
-            numbers = numbers + np.mod(buckets(side, rows, hashes), self.n)
-        return everywhere(np.mod(numbers, self.n), self.n)
+            start += np.mod(buckets(side, rows, hashes), self.n)
+        return everywhere(np.mod(numbers + numbers // self.n + start, self.n), self.n)
+
+    @property
+    def _in_a_window(self) -> int:
+        return self.n * -(-BASIC_WINDOWS // self.n) + 1
 
     def basic_window(self, plan: "Plan", side: Side) -> int:
         """The length of a basic window in microseconds."""
-        return slot_length(plan.window, side, self.n * -(-BASIC_WINDOWS // self.n) + 1)
+        return slot_length(plan.window, side, self._in_a_window)
 
     def cost(self, side: Side, plan: "Plan") -> Cost:
         """One stored copy."""
@@ -77,6 +85,11 @@ class Cell(Layout):
         left, right = (format_duration(self.basic_window(plan, side)) for side in SIDES)
         key = ", and a hash of the key" if self.hashed else ""
         return f"basic windows: {left} of left rows, {right} of right rows{key}"
+
+    def is_even(self, plan: "Plan") -> str:
+        """But for what one has and another not yet."""
+        del plan
+        return "but for one basic window"
 
     def drawing(self) -> str:
         """The cells in a line, with what one row of each side does in them."""

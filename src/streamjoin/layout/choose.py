@@ -3,12 +3,16 @@
 The rule, a pure function of the condition, of `how` and of the number of shuffle partitions n, which the checkpoint
 pins:
 
-1. Where the condition has an equality or a band with two ends, and n is greater than 4: for an inner join, if n is a
-   multiple of 4, ``Keyed(n, spread=2)``: two copies of each row, however large n is, and four cells for the hottest
-   key. For another join ``Keyed(n)``, where it keeps each row whose fate matters in one cell.
-2. Otherwise, where the fate of left (right) rows matters, ``Grid(n, 1)`` (``Grid(1, n)``), which keeps each of them in
-   one cell; and for all others the grid of n cells that is nearest to a square: it takes any condition and any skew,
-   and its copies grow with the root of n.
+1. From 8 partitions on, where the condition has an equality (of dates or booleans alone it does not count: they have
+   few values at a time): for an inner join ``Keyed(k, spread=2)``, with k the multiple of 4 that n reaches: two copies
+   of each row, however large n is, and four cells for the hottest key. For another join ``Keyed(n)``, which keeps each
+   row whose fate matters in one cell.
+2. Otherwise, where the fate of the rows of one side matters, ``Grid(n, 1)`` (for right rows ``Grid(1, n)``), which
+   keeps each of them in one cell. Up to 16 partitions: beyond, the copies of the other side cost more than a second
+   stage, except that a semi join cannot have one.
+3. For all others the grid nearest to a square that n has room for: it takes any condition and any skew, and its copies
+   grow with the root of n. Bands are among them: whether values span enough of a band's buckets to keep n cells of
+   `Keyed` busy, nobody knows beforehand.
 
 Whether a row met nobody is decided in one cell, where the layout leaves it whole. A grid that does not can still serve:
 its cells say who met nobody there, and a second stage finds out who met nobody anywhere.
@@ -26,18 +30,21 @@ from streamjoin.predicate.expr import SIDES
 if TYPE_CHECKING:
     from streamjoin.worker import Plan
 
+ENOUGH = 8
+"""Partitions from which on fewer copies are worth more than certain balance."""
+
+MOST_COPIES = 16
+"""The most copies of a row that are made to spare others a second stage."""
+
 
 def automatic(plan: "Plan", partitions: int) -> Layout:
     """The layout for this join on so many shuffle partitions."""
-    from streamjoin.layout.keys import grouping
+    from streamjoin.layout.keys import has_many_keys
 
     preserved = [side for side in SIDES if plan.preserves(side)]
-    if partitions > 4 and (by := grouping(plan)) is not None:
-        if not preserved and partitions % 4 == 0:
-            return Keyed(partitions, spread=2)
-        if preserved and not (by.again and by.wide in preserved):
-            return Keyed(partitions)
-    if len(preserved) == 1:
+    if partitions >= ENOUGH and has_many_keys(plan):
+        return Keyed(partitions) if preserved else Keyed(partitions // 4 * 4, spread=2)
+    if len(preserved) == 1 and (partitions <= MOST_COPIES or plan.how == "left_semi"):
         return Grid(partitions, 1) if preserved == ["l"] else Grid(1, partitions)
     return near_square(partitions)
 

@@ -94,6 +94,12 @@ class Grid(Layout):
         left, right = (format_duration(length) for length in self._slots(plan).values())
         return f"slots of time: {left} of left rows, {right} of right rows"
 
+    def is_even(self, plan: "Plan") -> str:
+        """Not while a slot lasts."""
+        return (
+            super().is_even(plan) if self.by == "hash" else "over many slots alone: while one lasts, one stripe works"
+        )
+
     def drawing(self) -> str:
         """The grid with the ways of one row of each side.
 
@@ -119,10 +125,10 @@ class Grid(Layout):
 
 
 def near_square(cells: int) -> Grid:
-    """The grid of so many cells that costs the fewest copies.
+    """The largest grid of at most so many cells that is no more than three times as long as wide; then the squarest.
 
     >>> print(near_square(12), near_square(7))
-    Grid(3, 4) Grid(1, 7)
+    Grid(3, 4) Grid(2, 3)
     """
-    m = next(m for m in range(isqrt(cells), 0, -1) if cells % m == 0)
-    return Grid(m, cells // m)
+    grids = [Grid(m, min(3 * m, cells // m)) for m in range(1, isqrt(cells) + 1)]
+    return max(grids, key=lambda grid: (grid.cells, grid.m))

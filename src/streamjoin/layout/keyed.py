@@ -97,6 +97,13 @@ class Keyed(Layout):
         within = "" if self.spread == 1 else ", and within it a hash of the whole row"
         return f"{self._grouping(plan)}{within}"
 
+    def is_even(self, plan: "Plan") -> str:
+        """As the keys are."""
+        groups = self.n // self.spread**2
+        if groups == 1:
+            return super().is_even(plan)
+        return f"as far as {self._grouping(plan).spread_by} are many more than {groups}, none of them with many rows"
+
     def drawing(self) -> str:
         """The groups one below the other."""
         groups = self.n // self.spread**2

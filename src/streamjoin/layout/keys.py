@@ -11,12 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import encode
-from streamjoin.layout.base import Hashes
+from streamjoin.layout.base import Hashes, mixed
 from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand, key_dimensions
 from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
+from streamjoin.predicate.types import BOOLEAN, DATE, Type
 from streamjoin.worker import Plan
 
 BUCKET = 8
@@ -33,16 +35,18 @@ class KeyHash:
     wide: ClassVar[Side] = "l"
     again: ClassVar[float] = 0.0
     """The share of rows of the `wide` side that go to a second group."""
+    spread_by: ClassVar[str] = "keys"
+    """What the rows are spread by."""
 
     def __call__(self, side: Side, rows: Rows, hashes: Hashes) -> Hashes:
-        mixed = np.zeros(len(rows), np.uint64)
+        found = np.zeros(len(rows), np.int64)
         unable = np.zeros(len(rows), np.bool_)
         for equality in self.equalities:
-            mixed = _mixed(mixed ^ encode(equality.values(side, rows)).astype(np.int64).view(np.uint64))
+            found = mixed(found ^ encode(equality.values(side, rows)).astype(np.int64))
             valid = rows.keys[equality.keys.of(side)].valid
             if valid is not None and not equality.equi.null_safe:
                 unable |= ~valid
-        return np.where(unable, hashes, mixed.view(np.int64))
+        return np.where(unable, hashes, found)
 
     def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
         """The first group of each row, and the last one: rows that can match have one in common.
@@ -66,6 +70,7 @@ class Buckets:
     band: WholeBand | FloatBand
     wide: Side = "l"
     again: ClassVar[float] = 1 / BUCKET
+    spread_by: ClassVar[str] = "buckets in use"
 
     @property
     def width(self) -> float | int:
@@ -89,9 +94,10 @@ class Buckets:
             low, high, asks = asked.low, asked.high, asked.asks & (asked.low <= asked.high)
         first, last = self._bucket(low), self._bucket(high)
         if values.dtype.kind == "f":  # NaN and the infinities match among themselves at most: they meet in one place
+            odd = ~np.isfinite(values)
             for ends in (first, last):
-                ends[~np.isfinite(values)] = 0
-            asks = asks | ~np.isfinite(values)
+                ends[odd] = 0
+            asks = (asks | odd) if self.band.band.specials else (asks & ~odd)
         able = asks if key.valid is None else asks & key.valid
         return np.where(able, first, hashes), np.where(able, last, hashes)
 
@@ -103,9 +109,16 @@ class Buckets:
         return np.nan_to_num(number).astype(np.int64)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        unit = 10**self.band.band.left.type.scale if isinstance(self.band, WholeBand) else 1
         key = self.band.band.right if self.wide == "l" else self.band.band.left
-        return f"buckets of {self.width / unit!r} of {key}"
+        return f"buckets of {_in_words(self.width, key.type)} of {key}"
+
+
+def _in_words(width: float | int, type: Type) -> str:
+    if type.is_timestamp:
+        return format_duration(round(width))
+    if type == DATE:
+        return f"{width:g} days"
+    return f"{width / 10**type.scale:.9g}"
 
 
 def key_hash(plan: Plan, who: str) -> KeyHash:
@@ -117,24 +130,26 @@ def key_hash(plan: Plan, who: str) -> KeyHash:
 
 
 def grouping(plan: Plan) -> KeyHash | Buckets | None:
-    """What rows that can match have in common: equal keys, else buckets of the first band with two ends."""
+    """What rows that can match have in common: equal keys, else buckets of the first band with two ends.
+
+    A band of times is the last to be taken: what comes at one time would keep one cell busy, then the next.
+    """
     dimensions = list(key_dimensions(plan.predicate))
     if equalities := tuple(d for d in dimensions if isinstance(d, Equality)):
         return KeyHash(equalities)
     wide: Side = "r" if plan.preserves("l") else "l"  # one worker must see all that a preserved row meets
-    bands = (d for d in dimensions if isinstance(d, WholeBand | FloatBand) and _has_buckets(d))
-    return next((Buckets(band, wide) for band in bands), None)
+    bands = [d for d in dimensions if isinstance(d, WholeBand | FloatBand) and _has_buckets(d)]
+    by_choice = sorted(bands, key=lambda d: d.band.left.type.is_timestamp)
+    return Buckets(by_choice[0], wide) if by_choice else None
+
+
+def has_many_keys(plan: Plan) -> bool:
+    """Whether the condition has an equality of something that takes many values at a time, as far as its type says."""
+    equalities = (d.equi for d in key_dimensions(plan.predicate) if isinstance(d, Equality))
+    return any(equi.left.type not in (BOOLEAN, DATE) for equi in equalities)
 
 
 def _has_buckets(dimension: Dimension) -> bool:
     """Whether a band has two ends, and what is not finite matches among itself alone."""
     assert isinstance(dimension, WholeBand | FloatBand)
     return dimension.width is not None and all("finite" not in pair for pair in dimension.band.specials)
-
-
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit of a word moves every bit of its hash (the finalizer of SplitMix64)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

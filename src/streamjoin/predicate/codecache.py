@@ -145,14 +145,14 @@ def _write(path: Path, text: str) -> None:
 def _directories() -> Iterator[Path]:
     """Where modules may be kept, the best place first; each exists, and is this user's own unless it was asked for."""
     given = os.environ.get("STREAMJOIN_CACHE_DIR")
-    for directory in (*([Path(given).absolute()] if given else []), *_usual_directories()):
+    asked_for = [Path(given).absolute()] if given else []
+    for directory in (*asked_for, *_usual_directories()):
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             continue
-        if given or _is_ours(directory):
+        if directory in asked_for or _is_ours(directory):
             yield directory
-            given = None
     with contextlib.suppress(OSError):
         private = tempfile.mkdtemp(prefix="streamjoin-")
         atexit.register(shutil.rmtree, private, ignore_errors=True)
@@ -165,7 +165,7 @@ def _usual_directories() -> Iterator[Path]:
     else:
         with contextlib.suppress(RuntimeError):  # a user without a home
             yield Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "streamjoin"
-    yield Path(tempfile.gettempdir()) / f"streamjoin-{os.geteuid()}"
+    yield Path(tempfile.gettempdir()) / f"streamjoin-code-{os.geteuid()}"
 
 
 def _is_ours(directory: Path) -> bool:

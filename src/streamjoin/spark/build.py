@@ -204,7 +204,7 @@ class Planned:
             sql = guarded(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
-        time, route = columns.add(source.micros), columns.add(_route(source))
+        time, route = columns.add(source.micros), columns.add(_route(side, source))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
@@ -253,9 +253,12 @@ def _of_one_side(column: Column) -> str:
     return backticked(column.path)
 
 
-def _route(source: Input) -> str:
-    """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out."""
-    parts = []
+def _route(side: Side, source: Input) -> str:
+    """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out.
+
+    Equal rows of both sides have different ones: in a self-join they would all meet in the diagonal of a grid.
+    """
+    parts = [str(SIDES.index(side))]
     for field in source.schema.fields:
         name, type = backticked([field.name]), field.dataType
         if is_hashable(type):

@@ -6,6 +6,7 @@ segments come from the cache, or one by one from the map where the cache lacks t
 """
 
 import json
+import re
 from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,18 @@ class CellProcessor(StatefulProcessor):
         """Nothing is held between cells."""
 
 
+def _way_back(old: str, new: str) -> str:
+    """What to do about a checkpoint of another plan; the layout may differ only because the machine does."""
+    found = re.search(r"^layout  (.+) on (\d+) shuffle partitions$", old, re.MULTILINE)
+    without = [re.sub(r"^layout  .+\n +by .+$", "", text, flags=re.MULTILINE) for text in (old, new)]
+    if found and without[0] == without[1]:
+        return (
+            "Only the layout differs, which hangs on the number of shuffle partitions: to go on, set "
+            f"spark.sql.shuffle.partitions to {found[2]} and take layout={found[1]}, or auto if it was that."
+        )
+    return "Start with a new checkpoint, or with the old join."
+
+
 class CellState:
     """The state of a cell: a note that is read and written by every batch, and contents by name."""
 
@@ -114,7 +127,7 @@ class CellState:
         text, manifest, noted = found
         if text != job.text:
             raise StreamJoinError(
-                "This checkpoint was written by another join. Start with a new checkpoint, or with the old join.\n"
+                f"This checkpoint was written by another join. {_way_back(text, job.text)}\n"
                 f"--- the checkpoint's join\n{text}\n--- this join\n{job.text}"
             )
         self.manifest = bytes(manifest)

@@ -61,7 +61,7 @@ def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
         ("State", _state(planned)),
     )
     stays = max(stay(planned.window, side) for side in SIDES)
-    return Explanation(sections, tuple(_warnings(planned, selected)), planned.text, stays)
+    return Explanation(sections, tuple(_warnings(planned, selected, stays)), planned.text, stays)
 
 
 def _condition(planned: Planned) -> str:
@@ -88,7 +88,7 @@ def _served(planned: Planned, conjunct: Conjunct) -> str:
             return "compiled code, on what the indexes let through"
         case Evaluated():
             return "the cell, column by column, on what the indexes let through"
-    return "Spark, before the join"
+    return "Spark, before the join: decides on matches, keeps no row out"
 
 
 def _window(planned: Planned) -> str:
@@ -106,7 +106,7 @@ def _window(planned: Planned) -> str:
     )
     kept = [
         f"a {named} row is kept until the watermark has passed its time {_signed(stay)}"
-        for named, stay in (("left", window.last), ("right", -window.first))
+        for named, stay in (("left", window.upper), ("right", -window.lower))
     ]
     return "\n".join([interval, *kept])
 
@@ -145,12 +145,17 @@ def _layout(planned: Planned, chosen: bool) -> str:
     ]
     for side in SIDES:
         cost = layout.cost(side, plan)
-        lines.append(f"a {NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {cost.stored:g}")
+        lines.append(f"a {NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {_about(cost.stored)}")
+    lines.append(f"the work is even {layout.is_even(plan)}")
     return "\n".join(lines)
 
 
 def _cells(count: float) -> str:
-    return "1 cell" if count == 1 else f"{count:g} cells"
+    return "1 cell" if count == 1 else f"{_about(count)} cells"
+
+
+def _about(count: float) -> str:
+    return f"{count:g}" if count == int(count) else f"about {count:.2g}"
 
 
 def _state(planned: Planned) -> str:
@@ -164,12 +169,15 @@ def _state(planned: Planned) -> str:
     return "\n".join(lines)
 
 
-def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
+def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
     conjuncts = planned.predicate.conjuncts
     if not any(isinstance(c, Equi) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts):
+        one_end = any(isinstance(c, Band) for c in conjuncts)
+        found = "one end of a band narrows little" if one_end else "no part of the condition narrows"
+        compared = "a large part of the pairs" if one_end else "every pair"
         yield (
-            "no part of the condition narrows: every pair of rows within the window is compared. An equality or a band "
-            "with two ends, such as abs(l.x - r.x) <= 5, would let an index do it"
+            f"{found}: {compared} of rows within the window is compared. An equality or a band with two ends, such as "
+            "abs(l.x - r.x) <= 5, would let an index do it"
         )
     carried = sum(len(planned.carried[side]) for side in SIDES)
     if not selected and carried > _MANY_COLUMNS:
@@ -178,11 +186,11 @@ def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
             'select=["l.id", ...]'
         )
     for side in SIDES:
-        delay, length = planned.inputs[side].delay, _length(planned)
-        if delay is not None and delay > length:
+        delay = planned.inputs[side].delay
+        if delay is not None and delay > stays:
             yield (
-                f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window "
-                f"({format_duration(length)}): most of what is kept waits for late rows"
+                f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window keeps a row "
+                f"({format_duration(stays)}): most of what is kept waits for late rows"
             )
     if planned.spark.conf.get(UNIX_SOCKETS, "false") != "true":
         yield (
@@ -196,14 +204,6 @@ def _warnings(planned: Planned, selected: bool) -> Iterator[str]:
                 "a user-defined function marked so): a task that is tried again may then lose or repeat results. "
                 "Compute it upstream and store it"
             )
-
-
-def _length(planned: Planned) -> int:
-    window = planned.window
-    if isinstance(window, Tumbling):
-        return window.size
-    assert isinstance(window, Between)
-    return max(window.last - window.first, 0)
 
 
 def _is_deterministic(planned: Planned, side: Side) -> bool:

@@ -47,7 +47,7 @@ def main() -> None:
             if options.only:
                 rate, found = options.only, at(options.only)
             else:  # where the same layout got to with fewer cells is a good place to start
-                rate, found = largest(at, sustained.get(type(layout)) or START, tries=3)
+                rate, found = largest(at, sustained.get(type(layout)) or START)
                 sustained[type(layout)] = rate
             metrics = [p["observedMetrics"]["streamjoin"] for p in found.batches]
             arrived = sum(m["rows_left"] + m["rows_right"] for m in metrics) or math.nan

@@ -205,7 +205,7 @@ def largest(try_rate: Callable[[float], Pace], start: float, tries: int = 4) -> 
         else:
             too_much = min(too_much, rate)
         following = rate * min(max(found.speed, 0.25) ** 0.5, 3) * 0.98
-        halfway = (best[0] + too_much) / 2
+        halfway = (best[0] + too_much) / 2 if best[0] else too_much
         grain = 50 if rate > 1000 else 10
         rate = max(grain, round(min(following, halfway) / grain) * grain)
         if rate <= best[0] * 1.04 or rate >= too_much:

@@ -16,6 +16,16 @@ _ALSO: dict[str, How] = {
     "anti": "left_anti",
 }
 
+PRESERVED: dict[How, tuple[Literal["l", "r"], ...]] = {
+    "inner": (),
+    "left": ("l",),
+    "right": ("r",),
+    "full": ("l", "r"),
+    "left_semi": ("l",),
+    "left_anti": ("l",),
+}
+"""The sides of which it matters whether a row met anybody."""
+
 
 def how_of(name: object) -> How:
     """The type of join that a user names, by any of the names that Spark has for it.
@@ -26,6 +36,11 @@ def how_of(name: object) -> How:
     if isinstance(name, str) and (how := _ALSO.get(name.lower().replace("_", "").replace(" ", ""))):
         return how
     raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}")
+
+
+def sides_of(how: How) -> tuple[Literal["l", "r"], ...]:
+    """The sides whose columns a result has."""
+    return ("l",) if how in ("left_semi", "left_anti") else ("l", "r")
 
 
 def lets_out(how: How) -> bool:

@@ -92,6 +92,10 @@ class Last(Window):
     left: int
     right: int
 
+    def kept(self, side: Literal["l", "r"]) -> int:
+        """How many rows of a side are seen."""
+        return self.left if side == "l" else self.right
+
     def __str__(self) -> str:
         return f"last(left={self.left}, right={self.right})"
 

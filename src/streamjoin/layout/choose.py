@@ -25,7 +25,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Layout
 from streamjoin.layout.grid import Grid, near_square
 from streamjoin.layout.keyed import Keyed
-from streamjoin.predicate.expr import SIDES
+from streamjoin.predicate.expr import NAMED, SIDES
 
 if TYPE_CHECKING:
     from streamjoin.worker import Plan
@@ -54,9 +54,8 @@ def bound(layout: Layout, plan: "Plan") -> "Plan":
     layout.router(plan)
     split = tuple(side for side in SIDES if plan.preserves(side) and layout.cost(side, plan).sent > 1)
     if split and (not isinstance(layout, Grid) or plan.how == "left_semi"):
-        named = "left" if split[0] == "l" else "right"
         raise StreamJoinError(
-            f"layout: {layout} sends a {named} row to several cells, and for how={plan.how!r} one must know whether it "
-            f"met anybody; take {automatic(plan, layout.cells)}"
+            f"layout: {layout} sends a {NAMED[split[0]]} row to several cells, and for how={plan.how!r} one must know "
+            f"whether it met anybody; take {automatic(plan, layout.cells)}"
         )
     return replace(plan, shared=split)

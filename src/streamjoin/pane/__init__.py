@@ -2,12 +2,15 @@
 
 from streamjoin.pane.columns import key_column, numbers
 from streamjoin.pane.container import SegmentError, digest
+from streamjoin.pane.limit import NO_TIME, Limit
 from streamjoin.pane.panes import Panes
 from streamjoin.pane.rows import KeyColumn, Rows, no_columns
 from streamjoin.pane.segment import Segment, Zone, Zones, write_whole
 
 __all__ = [
+    "NO_TIME",
     "KeyColumn",
+    "Limit",
     "Panes",
     "Rows",
     "Segment",

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin.pane.limit import Limit
 from streamjoin.pane.rows import Rows
 from streamjoin.pane.segment import Segment
 
@@ -14,23 +15,6 @@ MOST_BYTES = 1 << 30
 """No merged segment has more: Arrow's strings end at 2 GiB a column."""
 
 QUANTILES = 64
-NO_TIME = -(2**63)
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """Rows before this time or before this rank are expired."""
-
-    time: int = NO_TIME
-    rank: int = 0
-
-    def live(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows are not expired."""
-        live: NDArray[np.bool_] = rows.time >= self.time
-        return live if rows.rank is None or not self.rank else live & (rows.rank >= self.rank)
-
-    def __str__(self) -> str:
-        return (f"t{self.time}" if self.time > NO_TIME else "") + (f"r{self.rank}" if self.rank else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +43,12 @@ class Held:
         high = self.segment.high
         return high.time is None or high.time < limit.time or (high.rank is not None and high.rank < limit.rank)
 
-    def is_live(self, limit: Limit) -> bool:
-        """Whether no row is expired."""
-        low = self.segment.low
-        return low.time is not None and low.time >= limit.time and (low.rank is None or low.rank >= limit.rank)
-
     def dead(self, limit: Limit) -> int:
         """How many rows are expired, or up to a 64th of the rows more.
 
         Ranks follow time: of the rows that are too old and those that are too many the one are all among the other.
         """
-        if self.is_live(limit):
+        if limit.spares(self.segment):
             return 0
         by_rank = _below(self._ranks, limit.rank, self.rows) if self._ranks is not None and limit.rank else 0
         return max(_below(self._times, limit.time, self.rows), by_rank)

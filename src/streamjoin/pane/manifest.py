@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from streamjoin.pane.container import SegmentError
-from streamjoin.pane.held import Held, Limit, live_rows
+from streamjoin.pane.held import Held, live_rows
+from streamjoin.pane.limit import Limit
 from streamjoin.pane.segment import Segment
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")

@@ -26,10 +26,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from streamjoin.errors import StreamJoinError
-from streamjoin.pane.held import MOST_BYTES, Held, Limit, copied, halving, size
+from streamjoin.pane.held import MOST_BYTES, Held, copied, halving, size
+from streamjoin.pane.limit import Limit
 from streamjoin.pane.manifest import Cached, Fetch, noted, recalled
 from streamjoin.pane.segment import Segment
 
@@ -91,10 +90,7 @@ class Panes:
     @property
     def live_rows(self) -> int:
         """How many rows are not expired."""
-        return sum(
-            held.rows if held.is_live(self._limit) else int(np.count_nonzero(self._limit.live(held.segment.rows)))
-            for held in self._all()
-        )
+        return sum(self._limit.live_rows(held.segment) for held in self._all())
 
     @property
     def nbytes(self) -> int:
@@ -193,7 +189,7 @@ class Panes:
 
         First as if all rows of a segment were expired where one is: few enough, as a rule, and no row is looked at.
         """
-        if 3 * sum(held.rows for held in self._all() if not held.is_live(self._limit)) <= self.rows:
+        if 3 * sum(held.rows for held in self._all() if not self._limit.spares(held.segment)) <= self.rows:
             return
         if 3 * sum(held.dead(self._limit) for held in self._all()) <= self.rows:
             return

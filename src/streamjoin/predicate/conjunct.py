@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from streamjoin.duration import format_duration
+from streamjoin.how import PRESERVED, How, lets_out
 from streamjoin.predicate.arithmetic import order_key
 from streamjoin.predicate.expr import Call, Expr, Key, Side
 from streamjoin.predicate.linear import Bound, Margin, classes
@@ -134,13 +135,13 @@ class OneSided(Conjunct):
         """The side it speaks of."""
         return self.key.side
 
-    def may_filter(self, how: str, window: Window) -> bool:
+    def may_filter(self, how: How, window: Window) -> bool:
         """Whether its rows may be dropped before the join.
 
         Not where the side is preserved (an unmatched row must come out), and not where a count window counts it.
         """
-        preserved = {"l": ("left", "full", "left_anti"), "r": ("right", "full")}[self.side]
-        return how not in preserved and not isinstance(window, Last | Both)
+        comes_out = lets_out(how) and self.side in PRESERVED[how]
+        return not comes_out and not isinstance(window, Last | Both)
 
 
 @dataclass(frozen=True)

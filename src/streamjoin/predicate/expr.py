@@ -14,6 +14,7 @@ from streamjoin.predicate.types import Type
 
 Side = OneOf["l", "r"]
 SIDES: tuple[Side, Side] = ("l", "r")
+NAMED: dict[Side, str] = {"l": "left", "r": "right"}
 OTHER: dict[Side, Side] = {"l": "r", "r": "l"}
 Span = tuple[int, int]
 NO_SPAN: Span = (0, 0)

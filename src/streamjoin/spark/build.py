@@ -11,12 +11,12 @@ from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import How
+from streamjoin.how import How, sides_of
 from streamjoin.layout import Layout, automatic, bound
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
-from streamjoin.predicate.expr import SIDES, Column, Key, Side, to_sql
+from streamjoin.predicate.expr import NAMED, SIDES, Column, Key, Side, to_sql
 from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
@@ -163,8 +163,11 @@ class Planned:
         partitions = self.partitions if streaming else self.layout.cells
         job = Job(self._name, self.text, self.plan, self.layout, partitions, sources, self._cache())
         zone = self.spark.conf.get("spark.sql.session.timeZone") or _UTC
-        results: tuple[Side, ...] = ("l",) if self.plan.how in ("left_semi", "left_anti") else SIDES
-        carried = [(self._internal(c), c.type, arrow_type(c, zone)) for side in results for c in self.carried[side]]
+        carried = [
+            (self._internal(c), c.type, arrow_type(c, zone))
+            for side in sides_of(self.plan.how)
+            for c in self.carried[side]
+        ]
         spark_schema = StructType(
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
@@ -231,7 +234,7 @@ class Planned:
             keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self.predicate.keys(side)]
             columns = [f"{'.'.join(carried.path)} {carried.type.simpleString()}" for carried in self.carried[side]]
             lines += [
-                f"{'left' if side == 'l' else 'right':<7} time {self.inputs[side].time}",
+                f"{NAMED[side]:<7} time {self.inputs[side].time}",
                 f"        keys {', '.join(keys) or 'none'}",
                 f"        columns {', '.join(columns) or 'none'}",
             ]

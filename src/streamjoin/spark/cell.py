@@ -228,13 +228,14 @@ class CellBatch:
         import numpy as np
 
         from streamjoin.pane import Segment
+        from streamjoin.predicate.expr import NAMED
         from streamjoin.worker import Block
 
         rows = Segment.from_bytes(record.block, f"{record.side} {record.part}.{record.seq}").rows
         self._counts["rows_sent"] += len(rows)
         self._counts["probes"] += len(rows) if record.probes else 0
         if record.first:
-            side = "left" if record.side == "l" else "right"
+            side = NAMED[record.side]
             self._counts[f"rows_{side}"] += len(rows)
             if late_before is not None:
                 self._counts[f"late_{side}"] += int(np.count_nonzero(rows.time < late_before))

@@ -82,7 +82,7 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
         key_column(batch.column(key.column), key.type, None if key.hashes is None else batch.column(key.hashes))
         for key in source.keys
     )
-    schema = job.plan.left if side == "l" else job.plan.right
+    schema = job.plan.payload(side)
     columns = [relabelled(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
     return Rows(numbers(batch.column(source.time)), keys, payload), numbers(batch.column(source.route)), nulls

@@ -8,9 +8,8 @@ from textwrap import indent
 from streamjoin.duration import format_duration
 from streamjoin.how import How
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
-from streamjoin.predicate.expr import SIDES, Side
+from streamjoin.predicate.expr import NAMED, SIDES, Side
 from streamjoin.spark.build import Planned
-from streamjoin.spark.fields import NAMED
 from streamjoin.spark.session import UNIX_SOCKETS
 from streamjoin.window import Between, Tumbling
 from streamjoin.worker.expiry import stay

@@ -13,12 +13,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import How
-from streamjoin.predicate.expr import SIDES, Side
+from streamjoin.how import How, sides_of
+from streamjoin.predicate.expr import NAMED, SIDES, Side
 from streamjoin.predicate.pointer import suggestion
 
 JOIN_TIME = "join_time"
-NAMED = {"l": "left", "r": "right"}
 Path = tuple[str, ...]
 
 
@@ -53,7 +52,7 @@ def result_fields(
 ) -> list[Field]:
     """The columns of the result in order, under names that are all different."""
     chosen: list[tuple[str | None, Carried]]
-    sides: tuple[Side, ...] = ("l",) if how in ("left_semi", "left_anti") else SIDES
+    sides = sides_of(how)
     if select is None:
         chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in sides for f in schemas[side].fields]
     else:
@@ -128,7 +127,11 @@ def find(side: Side, path: Sequence[str], schema: StructType, where: str) -> Car
         if len(matching) != 1:
             names = [field.name for field in fields]
             place = f"the {NAMED[side]} side" if not found else f"{side}.{'.'.join(found)}"
-            raise StreamJoinError(f"{where}: {place} has no column {name!r}{suggestion(name, names)}")
+            several = ", ".join(field.name for field in matching)
+            wrong = (
+                f"several columns {name!r}: {several}" if several else f"no column {name!r}{suggestion(name, names)}"
+            )
+            raise StreamJoinError(f"{where}: {place} has {wrong}")
         found.append(matching[0].name)
         inside = matching[0].dataType
     return Carried(side, tuple(found), inside)

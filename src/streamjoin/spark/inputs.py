@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from streamjoin.duration import Duration, microseconds
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.expr import Side
+from streamjoin.predicate.expr import NAMED, Side
 from streamjoin.spark.fields import backticked, find
 
 WATERMARK = "spark.watermarkDelayMs"
@@ -49,7 +49,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
 
     The latest row of each physical stream counts: a watermark stands below the union, not above it.
     """
-    named = "left" if side == "l" else "right"
+    named = NAMED[side]
     given = [frames] if isinstance(frames, DataFrame) else list(frames) if isinstance(frames, Sequence) else []
     if not given or not all(isinstance(frame, DataFrame) for frame in given):
         raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {frames!r}")

@@ -116,7 +116,7 @@ def admit(plan: Plan, side: Side, blocks: Iterable[Block], watermark: int | None
 
 def _check(plan: Plan, side: Side, block: Block) -> None:
     """A block that does not fit the plan must not become a wrong result."""
-    schema = plan.left if side == "l" else plan.right
+    schema = plan.payload(side)
     if block.payload.schema.types != schema.types or block.payload.schema.names != schema.names:
         raise StreamJoinError(f"block: its payload has {block.payload.schema}; the plan says {schema}")
     keys = plan.keys[side]

@@ -10,55 +10,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.pane import Rows, Segment
+from streamjoin.pane import Limit, Rows
 from streamjoin.predicate.expr import Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
 
 Times = NDArray[np.int64]
-LEAST, GREATEST = -(2**63), 2**63 - 1
+GREATEST = 2**63 - 1
 ENDED = GREATEST + 1
 """The watermark of an input that has ended: it has passed every time."""
 
 
-@dataclass(frozen=True)
-class Horizon:
-    """Rows before this time or before this rank meet nobody any more."""
-
-    time: int = LEAST
-    rank: int = 0
-
-    def over(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows have had their last chance."""
-        over: NDArray[np.bool_] = rows.time < self.time
-        return over if self.rank == 0 else over | (ranks_of(rows) < self.rank)
-
-    def holds(self, segment: Segment) -> bool:
-        """Whether every row of a segment can still meet somebody."""
-        low = segment.low
-        in_time = low.time is None or low.time >= self.time
-        return in_time and (self.rank == 0 or low.rank is None or low.rank >= self.rank)
-
-    def live(self, segment: Segment) -> int:
-        """How many rows of a segment can still meet somebody."""
-        over = 0 if self.holds(segment) else int(np.count_nonzero(self.over(segment.rows)))
-        return len(segment) - over
-
-
-def horizon(window: Window, side: Side, watermark: int | None, ranked: int) -> Horizon:
+def horizon(window: Window, side: Side, watermark: int | None, ranked: int) -> Limit:
     """What is over for one side once the watermark is here and so many rows of its stream were counted."""
     if watermark is None:
-        return Horizon()
+        return Limit()
     if watermark == ENDED:
-        return Horizon(ENDED, 0)
+        return Limit(ENDED, 0)
     match window:
         case Between(lower, upper):
-            return Horizon(watermark - upper if side == "l" else watermark + lower)
+            return Limit(watermark - upper if side == "l" else watermark + lower)
         case Tumbling(size, offset):
-            return Horizon(window.bucket(watermark) * size + offset)
-        case Last(left, right):
-            return Horizon(rank=max(0, ranked - (left if side == "l" else right)))
+            return Limit(window.bucket(watermark) * size + offset)
+        case Last():
+            return Limit(rank=max(0, ranked - window.kept(side)))
         case Both(count, time):
-            return Horizon(
+            return Limit(
                 horizon(time, side, watermark, ranked).time,
                 horizon(count, side, watermark, ranked).rank,
             )
@@ -100,11 +76,11 @@ def unmatched(window: Window, side: Side, time: Times, rank: NDArray[np.int64], 
             return _last_chance(window, side, time)
         case Tumbling():
             return _plus(_last_chance(window, side, time), 1)
-        case Last(left, right):
-            pushed, when = pushers.of(rank, left if side == "l" else right)
+        case Last():
+            pushed, when = pushers.of(rank, window.kept(side))
             return np.where(pushed, when, latest)
-        case Both(Last(left, right), within):
-            pushed, when = pushers.of(rank, left if side == "l" else right)
+        case Both(count, within):
+            pushed, when = pushers.of(rank, count.kept(side))
             chance, decided = _last_chance(within, side, time), unmatched(within, side, time, rank, pushers, latest)
             counted = pushed & ((when < chance) | ((when == chance) & (when < decided)))
             return np.where(counted, when, decided)

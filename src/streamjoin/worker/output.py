@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.predicate.expr import Side
+from streamjoin.how import sides_of
+from streamjoin.predicate.expr import OTHER, Side
 from streamjoin.worker.plan import Plan
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
@@ -21,7 +22,6 @@ class Output:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._schema = plan.output
-        self._left_only = plan.how in ("left_semi", "left_anti")
 
     def rows(self, *payloads: pa.RecordBatch) -> int:
         """How many results made of such rows fit into a block."""
@@ -34,9 +34,8 @@ class Output:
         for start in range(0, len(at), size):
             piece = slice(start, start + size)
             own, times = _taken(payload, at[piece]), join_time[piece]
-            others = self._plan.right if side == "l" else self._plan.left
-            absent = [] if self._left_only else [pa.nulls(len(times), field.type) for field in others]
-            yield self.block([*own, *absent] if side == "l" else [*absent, *own], times)
+            columns = {side: own, OTHER[side]: [pa.nulls(len(times), f.type) for f in self._plan.payload(OTHER[side])]}
+            yield self.block([column for each in sides_of(self._plan.how) for column in columns[each]], times)
 
     def block(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
         """Columns of results with their time."""

@@ -10,26 +10,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import HOWS, How, lets_out
+from streamjoin.how import HOWS, PRESERVED, How, lets_out, sides_of
 from streamjoin.pane import KeyColumn, Rows
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.expr import SIDES, Key, Side
 from streamjoin.window import Both, Last, Window
 from streamjoin.worker.order import order
 
-_PRESERVED: dict[How, tuple[Side, ...]] = {
-    "inner": (),
-    "left": ("l",),
-    "right": ("r",),
-    "full": ("l", "r"),
-    "left_semi": ("l",),
-    "left_anti": ("l",),
-}
-
 
 @dataclass(frozen=True)
 class Plan:
-    """A join as the worker runs it; `left` and `right` are the schemas of the payloads, `names` those of the results.
+    """A join as the worker runs it; `left` and `right` are the schemas of the payloads.
 
     Residual conjuncts, which Spark evaluates, are left to the caller: every pair that passes all others comes out. That
     is right for an inner join alone; for every other `how` the predicate must be `decided_by_worker`.
@@ -40,7 +31,6 @@ class Plan:
     left: pa.Schema
     right: pa.Schema
     how: How = "inner"
-    names: tuple[str, ...] | None = None
     shared: tuple[Side, ...] = ()
     """Preserved sides whose rows meet their partners in several workers: who met nobody here may have elsewhere."""
     lagging: tuple[Side, ...] = ()
@@ -59,23 +49,20 @@ class Plan:
                 f"so how={self.how!r} cannot know which rows met nobody. Compute a column of it before the join and "
                 "compare that by = or <, or take how='inner'"
             )
-        if self.names is not None and len(self.names) != len(self.columns) + 1:
-            raise StreamJoinError(
-                f"names: got {len(self.names)}; expected one for each of the {len(self.columns)} result columns "
-                "and one for the join time"
-            )
 
     @property
     def columns(self) -> list[pa.Field]:
         """The payload columns of a result: a semi or anti join has those of the left side alone."""
-        return [*self.left, *([] if self.how in ("left_semi", "left_anti") else self.right)]
+        return [field for side in sides_of(self.how) for field in self.payload(side)]
+
+    def payload(self, side: Side) -> pa.Schema:
+        """The payload columns of one side."""
+        return self.left if side == "l" else self.right
 
     @property
     def output(self) -> pa.Schema:
         """The schema of the results: payload columns, then the join time in microseconds."""
-        names = self.names or (*(field.name for field in self.columns), "join_time")
-        types = [*(field.type for field in self.columns), pa.int64()]
-        return pa.schema(list(zip(names, types, strict=True)))
+        return pa.schema([*((field.name, field.type) for field in self.columns), ("join_time", pa.int64())])
 
     @cached_property
     def keys(self) -> dict[Side, list[Key]]:
@@ -89,7 +76,7 @@ class Plan:
 
     def preserves(self, side: Side) -> bool:
         """Whether it matters for a row of this side that it met nobody, or met somebody for the first time."""
-        return side in _PRESERVED[self.how]
+        return side in PRESERVED[self.how]
 
     @property
     def lags(self) -> bool:

@@ -53,10 +53,9 @@ def _none() -> Times:
 
 def kept(window: Window, side: Side) -> int:
     """How many rows of a side a count window keeps."""
-    match window:
-        case Last(left, right) | Both(Last(left, right)):
-            return min(left if side == "l" else right, _MANY)
-    raise TypeError(f"not a count window: {window!r}")
+    count = window.count if isinstance(window, Both) else window
+    assert isinstance(count, Last)
+    return min(count.kept(side), _MANY)
 
 
 def sees(side: Side, time: Times, others: Times, ranked: int, kept: int) -> Seen:

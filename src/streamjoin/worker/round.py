@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from streamjoin.how import lets_out
 from streamjoin.match import Matcher
-from streamjoin.pane import Rows, Segment
+from streamjoin.pane import Limit, Rows, Segment
 from streamjoin.predicate.expr import OTHER, SIDES, Side
 from streamjoin.worker.admit import Mask
 from streamjoin.worker.counters import Counters
-from streamjoin.worker.expiry import Horizon, Pushers, horizon, ranks_of, unmatched
+from streamjoin.worker.expiry import Pushers, horizon, ranks_of, unmatched
 from streamjoin.worker.output import Matches, Output, Undecided
 from streamjoin.worker.plan import Plan
 from streamjoin.worker.ready import Arrived, Ranks, Seen, Times, kept, sees
@@ -60,7 +60,7 @@ class Round:
             with clock("store"):
                 self._store(side, fresh.get(side), now[side])
 
-    def _horizon(self, side: Side, watermark: int | None) -> Horizon:
+    def _horizon(self, side: Side, watermark: int | None) -> Limit:
         return horizon(self.plan.window, side, watermark, self.stores[side].ranked)
 
     # Before the steps: who does what
@@ -94,7 +94,7 @@ class Round:
 
     # 1. Probe
 
-    def _probe(self, fresh: Mapping[Side, Fresh], now: Mapping[Side, Horizon]) -> Iterator[pa.RecordBatch]:
+    def _probe(self, fresh: Mapping[Side, Fresh], now: Mapping[Side, Limit]) -> Iterator[pa.RecordBatch]:
         released = Earliest()  # the matches that let the fresh left rows of a semi join out
         for side, mine in fresh.items():
             if len(mine.probing) == 0:
@@ -105,7 +105,7 @@ class Round:
             if theirs is not None:
                 segments.append(theirs)
             if mine.seen is None:
-                self.counters.decided += len(mine.probing) * sum(map(now[other].live, segments))
+                self.counters.decided += len(mine.probing) * sum(map(now[other].live_rows, segments))
             matches = Matches(self.output, side, mine.probing.payload)
             for segment in segments:
                 first = released if side == "l" or segment is theirs else Earliest()
@@ -158,7 +158,7 @@ class Round:
 
     # 2. Expire
 
-    def _expire(self, side: Side, fresh: Fresh | None, now: Horizon, pushers: Pushers) -> Iterator[pa.RecordBatch]:
+    def _expire(self, side: Side, fresh: Fresh | None, now: Limit, pushers: Pushers) -> Iterator[pa.RecordBatch]:
         store = self.stores[side]
         if self.plan.preserves(side) and lets_out(self.plan.how):
             if fresh is not None:
@@ -187,7 +187,7 @@ class Round:
 
     # 3. Store
 
-    def _store(self, side: Side, fresh: Fresh | None, now: Horizon) -> None:
+    def _store(self, side: Side, fresh: Fresh | None, now: Limit) -> None:
         if fresh is None or fresh.segment is None:
             return
         store, rows = self.stores[side], fresh.segment.rows

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from streamjoin.how import lets_out
 from streamjoin.match import Matcher
-from streamjoin.pane import Panes, Rows, Segment, SegmentError
+from streamjoin.pane import Limit, Panes, Rows, Segment, SegmentError
 from streamjoin.pane.manifest import names, runs
 from streamjoin.predicate.expr import Side
 from streamjoin.worker.admit import Arrivals
-from streamjoin.worker.expiry import Horizon, horizon, stay
+from streamjoin.worker.expiry import horizon, stay
 from streamjoin.worker.flags import Flags
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.order import order
@@ -40,7 +40,7 @@ class Store:
         self.waiting: dict[str, Arrivals] = {}
         self.flags = Flags() if plan.preserves(side) else None
         self.ranked = self.alone = 0
-        self.horizon = Horizon()
+        self.horizon = Limit()
         self.prepare = partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
         self._panes = Panes(stay(plan.window, side), prepare=self.prepare)
@@ -101,15 +101,15 @@ class Store:
             self._journal.add(segment)
         self._drop(self._panes.add(segment))
 
-    def over(self, now: Horizon) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    def over(self, now: Limit) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
         """The kept rows whose last chance has gone by since the last `expire`."""
         for segment in self._panes.segments:
-            if not now.holds(segment):
+            if not now.spares(segment):
                 over = np.flatnonzero(now.over(segment.rows) & ~self.horizon.over(segment.rows))
                 if len(over):
                     yield segment.rows, over
 
-    def expire(self, now: Horizon) -> None:
+    def expire(self, now: Limit) -> None:
         """Let go of what is over."""
         self.horizon = now
         self._drop(self._panes.expire(now.time, now.rank))
@@ -170,7 +170,7 @@ class Store:
         self.horizon = horizon(self._plan.window, self.side, watermark, self.ranked)
         segment = partial(_segment, fetch)
         self._panes = Panes.restore(manifest["panes"], segment, prepare=self.prepare, cached=partial(_known, fetch))
-        columns = len(self._plan.left if self.side == "l" else self._plan.right)
+        columns = len(self._plan.payload(self.side))
         for name in names(manifest["waiting"]):
             arrivals = Arrivals.unpacked(segment(name).rows, columns)
             self.waiting[name] = arrivals if watermark is None else arrivals.where(arrivals.time >= watermark)

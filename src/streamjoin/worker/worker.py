@@ -20,11 +20,11 @@ import pyarrow as pa
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
-from streamjoin.pane import Segment
+from streamjoin.pane import NO_TIME, Segment
 from streamjoin.predicate.expr import SIDES, Side
 from streamjoin.worker.admit import Arrivals, admit
 from streamjoin.worker.counters import Counters, Size
-from streamjoin.worker.expiry import ENDED, LEAST
+from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Output, Undecided, gathered
 from streamjoin.worker.plan import Block, Plan
@@ -66,7 +66,7 @@ class Worker:
         self._journal = Journal() if journal else None
         self._stores: dict[Side, Store] = {side: Store(plan, side, self._matcher, self._journal) for side in SIDES}
         self._watermark: int | None = None
-        self._latest = LEAST
+        self._latest = NO_TIME
         self._in_batch = False
         self.undecided: list[Undecided] = []
         """Rows of the last batch that met nobody here, on a side that is shared with other workers."""

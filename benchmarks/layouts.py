@@ -1,8 +1,10 @@
 """How evenly layouts share the work, as ScaleJoin's Figure 8 measures it: the spread of comparisons over the workers.
 
-Rates are constant, follow a sine or peak; each side is made up of several physical streams, each with a phase of its
-own; values are uniform, follow Zipf's law or are all the same. Comparisons are counted exactly: every row meets the
-rows of the other side that are stored where it probes and came at most a window before it.
+Each side is made up of several physical streams of different rates: constant ones, sines of their own amplitude and
+period, or peaks at times of their own; values are uniform, follow Zipf's law or are all the same. Comparisons are
+counted exactly: every row meets the rows of the other side that are stored where it probes and came at most a window
+before it. The paper's figure has them second by second; what cells have done in the end is another question, and a
+table of its own.
 
     python benchmarks/layouts.py --cells 4 9 16
 """
@@ -10,32 +12,37 @@ rows of the other side that are stored where it probes and came at most a window
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from bench import report
 from numpy.typing import NDArray
+from rich.progress import track
 
 from streamjoin import Cell, Grid, Keyed, Scale, within
 from streamjoin.layout import Layout
+from streamjoin.layout.base import mixed
 from streamjoin.layout.grid import near_square
-from streamjoin.pane import KeyColumn, Rows
+from streamjoin.pane import KeyColumn, Rows, no_columns
 from streamjoin.predicate import Schema, parse
-from streamjoin.predicate.expr import OTHER, Side
+from streamjoin.predicate.expr import OTHER, SIDES, Side
 from streamjoin.worker import Plan
 
 WINDOW, SECONDS, RATE = 60, 240, 500
+MOST = 8
+"""The highest peak, in times the mean rate."""
+
 STREAMS = [(1, 4), (3, 2), (4, 2)]
-PLAN = Plan(
-    parse("abs(l.x - r.x) <= 10", Schema({"ts": "timestamp", "x": "int"}), Schema({"ts": "timestamp", "x": "int"})),
-    within(f"{WINDOW} seconds"),
-    pa.schema([]),
-    pa.schema([]),
-)
-RATES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "constant": np.ones_like,
-    "sine": lambda t: 1 + 0.9 * np.sin(2 * np.pi * t / 40),
-    "peaks": lambda t: np.where(t % 60 < 6, 8.0, 0.4),
+SCHEMA = Schema({"ts": "timestamp", "x": "int"})
+EMPTY = no_columns(0).schema
+PLAN = Plan(parse("abs(l.x - r.x) <= 10", SCHEMA, SCHEMA), within(f"{WINDOW} seconds"), EMPTY, EMPTY)
+
+Times = NDArray[np.float64]
+RATES: dict[str, Callable[[np.random.Generator, Times], Times]] = {
+    "constant": lambda rng, t: np.full(len(t), rng.uniform(0.75, 1.25)),
+    "sine": lambda rng, t: 1 + rng.uniform(0.4, 0.9) * np.sin(2 * np.pi * (t / rng.uniform(20, 80) + rng.random())),
+    "peaks": lambda rng, t: np.where((t + rng.random() * 60) % 60 < 6, MOST, 0.4),
 }
 VALUES: dict[str, Callable[[np.random.Generator, int], NDArray[np.int32]]] = {
     "uniform": lambda rng, count: rng.integers(1, 10_001, count, np.int32),
@@ -44,41 +51,95 @@ VALUES: dict[str, Callable[[np.random.Generator, int], NDArray[np.int32]]] = {
 }
 
 
-def side_of(rng: np.random.Generator, streams: int, rate: str, values: str) -> tuple[Rows, NDArray[np.int64]]:
-    """Rows of one side in the order of time, and a hash of each."""
+@dataclass(frozen=True)
+class Run:
+    """Rows of both sides, in the order of time."""
+
+    rows: dict[Side, Rows]
+
+    @classmethod
+    def drawn(cls, seed: int, rate: str, streams: tuple[int, int], values: str) -> "Run":
+        rng = np.random.default_rng([seed, *streams, len(rate), len(values)])
+        return cls({side: _side(rng, count, rate, values) for side, count in zip(SIDES, streams, strict=True)})
+
+    def hashes(self, side: Side) -> NDArray[np.int64]:
+        """A hash of all that each row holds, and of its side."""
+        rows = self.rows[side]
+        return mixed(mixed(rows.time + SIDES.index(side)) ^ rows.keys[0].values.astype(np.int64))
+
+    @cached_property
+    def probing(self) -> dict[Side, Times]:
+        """How many rows arrive in each second."""
+        return {s: np.bincount(rows.time // 1_000_000, minlength=SECONDS) for s, rows in self.rows.items()}
+
+    @cached_property
+    def window(self) -> dict[Side, Times]:
+        """How many rows the window holds in each second."""
+        return {side: np.convolve(each, np.ones(WINDOW))[:SECONDS] for side, each in self.probing.items()}
+
+
+def _side(rng: np.random.Generator, streams: int, rate: str, values: str) -> Rows:
     times = []
     for _ in range(streams):
-        drawn = rng.random(RATE * SECONDS * 4 // streams) * SECONDS
-        wanted = RATES[rate]((drawn + rng.random() * 60) % SECONDS)
-        times.append(drawn[rng.random(len(drawn)) < wanted / 4])
+        drawn = rng.random(RATE * SECONDS * MOST // streams) * SECONDS
+        times.append(drawn[rng.random(len(drawn)) < RATES[rate](rng, drawn) / MOST])
     at = (np.sort(np.concatenate(times)) * 1e6).astype(np.int64)
-    x = VALUES[values](rng, len(at))
-    empty = pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), len(at), [None]))
-    return Rows(at, (KeyColumn(x),), empty), rng.integers(-(2**63), 2**63 - 1, len(at), np.int64)
+    return Rows(at, (KeyColumn(VALUES[values](rng, len(at))),), no_columns(len(at)))
 
 
-def comparisons(layout: Layout, sides: dict[Side, tuple[Rows, NDArray[np.int64]]]) -> NDArray[np.float64]:
-    """The pairs that each cell decides."""
-    probing: dict[Side, list[list[NDArray[np.int64]]]] = {side: [[] for _ in range(layout.cells)] for side in sides}
-    stored: dict[Side, list[list[NDArray[np.int64]]]] = {side: [[] for _ in range(layout.cells)] for side in sides}
-    for side, (rows, hashes) in sides.items():
-        for part in layout.router(PLAN)(side, rows, hashes):
+def comparisons(layout: Layout, run: Run) -> Times:
+    """The pairs that each cell decides in each second."""
+    probing: dict[Side, list[list[NDArray[np.int64]]]] = {side: [[] for _ in range(layout.cells)] for side in SIDES}
+    stored: dict[Side, list[list[NDArray[np.int64]]]] = {side: [[] for _ in range(layout.cells)] for side in SIDES}
+    for side, rows in run.rows.items():
+        for part in layout.router(PLAN)(side, rows, run.hashes(side)):
             for copy in part.copies:
                 for does, cells in ((copy.probes, probing), (copy.stores, stored)):
                     if does:
                         cells[side][copy.cell].append(rows.time[part.rows])
-    return np.array([_met(cell, probing, stored) for cell in range(layout.cells)])
+    found = np.zeros((layout.cells, SECONDS))
+    for cell in range(layout.cells):
+        for side in SIDES:
+            if probing[side][cell] and stored[OTHER[side]][cell]:
+                held = np.sort(np.concatenate(stored[OTHER[side]][cell]))
+                at = np.concatenate(probing[side][cell])
+                upto = np.searchsorted(held, at, "right" if side == "l" else "left")  # of two at one time, one probes
+                met = upto - np.searchsorted(held, at - WINDOW * 1_000_000, "left")
+                found[cell] += np.bincount(at // 1_000_000, met, SECONDS)
+    return found
 
 
-def _met(cell: int, probing: dict[Side, list[list]], stored: dict[Side, list[list]]) -> float:
-    pairs = 0.0
-    for probe, store in (("l", "r"), ("r", "l")):
-        if probing[probe][cell] and stored[store][cell]:
-            held = np.sort(np.concatenate(stored[store][cell]))
-            at = np.concatenate(probing[probe][cell])
-            upto = np.searchsorted(held, at, "right" if probe == "l" else "left")  # of two at one time, one probes
-            pairs += float((upto - np.searchsorted(held, at - WINDOW * 1_000_000, "left")).sum())
-    return pairs
+def predicted(layout: Layout, run: Run) -> tuple[float, float] | None:
+    """The spread to expect in a second and in the end, in percent; None where it hangs on the values.
+
+    Of uniform hashing sqrt((n - 1) / N) for each side that probes and each that is stored. Of basic windows: that some
+    cell has one more than another, the largest one's share of what a cell has.
+    """
+    total = {side: len(rows) for side, rows in run.rows.items()}
+    match layout:
+        case Grid(m, n, "hash"):
+            parts = {"l": m - 1, "r": n - 1}
+            spread = {
+                side: parts[side] / run.probing[side] + parts[OTHER[side]] / run.window[OTHER[side]] for side in SIDES
+            }
+            in_the_end = np.sqrt(parts["l"] / total["l"] + parts["r"] / total["r"])
+        case Scale(n):
+            spread = {side: (n - 1) / run.window[OTHER[side]] for side in SIDES}
+            in_the_end = np.sqrt(sum((n - 1) / total[side] for side in SIDES)) / 2
+        case Cell(n):
+            length = layout.basic_window(PLAN, "l")
+            largest = {side: np.bincount(rows.time // length).max() for side, rows in run.rows.items()}
+            seconds = max(n * largest[side] / np.median(run.window[side][WINDOW:]) for side in SIDES)
+            return 100 * seconds, 100 * max(n * largest[side] / total[side] for side in SIDES)
+        case _:
+            return None
+    pairs = {side: run.probing[side] * run.window[OTHER[side]] for side in SIDES}
+    each = np.sqrt(sum(pairs[side] ** 2 * spread[side] for side in SIDES)) / sum(pairs.values())
+    return 100 * _mean_square(each[WINDOW:]), 100 * float(in_the_end)
+
+
+def _mean_square(figures: object) -> float:
+    return float(np.sqrt(np.mean(np.square(np.asarray(figures)))))
 
 
 def layouts(cells: int) -> list[Layout]:
@@ -87,69 +148,42 @@ def layouts(cells: int) -> list[Layout]:
     return [grid, Scale(cells), Cell(cells), Keyed(cells), *spread, Grid(grid.m, grid.n, by="time")]
 
 
-def _by_basic_window(layout: Cell, stored: NDArray[np.int64], probing: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The pairs that the stored rows of each basic window are in."""
-    last = np.searchsorted(probing, stored + WINDOW * 1_000_000, "right")
-    met = last - np.searchsorted(probing, stored, "left")
-    length = layout.basic_window(PLAN, "l")
-    return np.bincount(stored // length, met, SECONDS * 1_000_000 // length + 1)
-
-
-def predicted(layout: Layout, sides: dict[Side, tuple[Rows, NDArray[np.int64]]]) -> float | None:
-    """The spread to expect, in percent; None where it hangs on the values or the rates.
-
-    Of uniform hashing sqrt((n - 1) / N) a side, of which in Scale half a cell's pairs hang on each; of basic windows,
-    that some cell has one more than another: the largest one's share of what a cell has.
-    """
-    rows = [len(found) for found, _ in sides.values()]
-    match layout:
-        case Grid(m, n, "hash"):
-            return 100 * float(np.sqrt((m - 1) / rows[0] + (n - 1) / rows[1]))
-        case Scale(n):
-            return 50 * float(np.sqrt((n - 1) / rows[0] + (n - 1) / rows[1]))
-        case Cell(n):
-            loads = sum(
-                _by_basic_window(layout, sides[mine][0].time, sides[other][0].time) for mine, other in OTHER.items()
-            )
-            return 100 * float(loads.max() / (loads.sum() / n))
-    return None
+def measured(layout: Layout, case: tuple[str, tuple[int, int], str], seeds: int) -> tuple[str, str]:
+    """The spread in a second and in the end, each with what is predicted after a stroke."""
+    runs = [Run.drawn(seed, *case) for seed in range(seeds)]
+    loads = [comparisons(layout, run) for run in runs]
+    full = [found[:, WINDOW:] for found in loads]
+    seconds = [_mean_square(100 * found.std(axis=0) / found.mean(axis=0)) for found in full]
+    ends = [100 * found.sum(axis=1).std() / found.sum(axis=1).mean() for found in loads]
+    expected = [found for run in runs if (found := predicted(layout, run)) is not None]
+    figures = [_mean_square(seconds), _mean_square(ends)]
+    promised = [_mean_square(each) for each in zip(*expected, strict=True)] or [None, None]
+    texts = [f"{a:.2g}" if b is None else f"{a:.2g} / {b:.2g}" for a, b in zip(figures, promised, strict=True)]
+    return texts[0], texts[1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, nargs="+", default=[4, 9, 16])
-    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
-    cases = [("constant", s, "uniform") for s in STREAMS] + [(rate, (3, 2), "uniform") for rate in ("sine", "peaks")]
-    cases += [("sine", (1, 4), "uniform"), ("peaks", (4, 2), "uniform")]
+    cases = [(rate, streams, "uniform") for rate in RATES for streams in STREAMS]
     cases += [("constant", (3, 2), values) for values in ("Zipf 1.5", "one value")]
-    rows = []
-    for cells in options.cells:
-        for layout in layouts(cells):
-            line: list[object] = [str(layout)]
-            for rate, streams, values in cases:
-                spreads, expected = [], []
-                for seed in range(options.seeds):
-                    rng = np.random.default_rng([seed, *streams, len(rate), len(values)])
-                    sides: dict[Side, tuple[Rows, NDArray[np.int64]]] = {
-                        "l": side_of(rng, streams[0], rate, values),
-                        "r": side_of(rng, streams[1], rate, values),
-                    }
-                    found = comparisons(layout, sides)
-                    spreads.append(100 * found.std() / found.mean())
-                    expected += [predicted(layout, sides)]
-                figures = [spreads] if None in expected else [spreads, expected]
-                line.append(" / ".join(f"{np.sqrt(np.mean(np.square(each))):.2g}" for each in figures))
-            rows.append(line)
-            print(line, file=sys.stderr, flush=True)
+    tables: tuple[list[list[object]], list[list[object]]] = ([], [])
+    every = [layout for cells in options.cells for layout in layouts(cells)]
+    for layout in track(every, "layouts", disable=not sys.stderr.isatty()):
+        figures = [measured(layout, case, options.seeds) for case in cases]
+        for table, column in zip(tables, zip(*figures, strict=True), strict=True):
+            table.append([str(layout), *column])
     header = ["layout", *(f"{rate} {s[0]}+{s[1]} {values}" for rate, s, values in cases)]
     about = (
-        f"Standard deviation of comparisons over the workers in percent of their mean, root mean square of "
-        f"{options.seeds} runs: {SECONDS} s of about {RATE} rows/s per stream, {WINDOW} s windows. Columns: rate, "
-        "physical streams left+right, values. After the stroke: what uniform hashing predicts, and for Cell the share "
-        "of the largest basic window in what a cell has."
+        "Standard deviation of comparisons over the workers in percent of their mean, {}; root mean square of "
+        f"{options.seeds} runs: {SECONDS} s of about {RATE} rows/s per side, {WINDOW} s windows. Columns: rate, "
+        "physical streams left+right, values. After the stroke: what uniform hashing predicts, and for Cell the share of the "
+        "largest basic window in what a cell has."
     )
-    report("layouts-balance", about, header, rows)
+    report("layouts-balance", about.format("second by second with full windows, as in the paper"), header, tables[0])
+    report("layouts-balance-in-all", about.format("over the whole run"), header, tables[1])
 
 
 if __name__ == "__main__":

@@ -88,11 +88,7 @@ def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if ordered:
         raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
     if isinstance(layout, Handshake):
-        raise StreamJoinError(
-            f"layout: in {layout} rows move from worker to worker as others arrive, and Spark's tasks cannot talk to "
-            "each other. It is for joins within one process. On Spark take Grid(m, n), which compares the same pairs "
-            "in parallel, or Scale(n), which stores each row once as the handshake does"
-        )
+        raise StreamJoinError(layout.why_not_on_spark)
     if layout != "auto" and not isinstance(layout, Layout):
         raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
     if window is not None and not isinstance(window, Window):

@@ -214,6 +214,7 @@ def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
         ([*RUN, "--how=sideways"], "how: got 'sideways'"),
         ([*RUN, "--within=1 day", "--tumbling=1 day"], "--within and --tumbling: expected one window"),
         ([*RUN, "--layout=Ring(3)"], "layout: got 'Ring(3)'"),
+        ([*RUN, "--layout=Handshake(3)"], "It is for joins within one process"),
         ([*RUN, "--time=a,b,c"], "--time: got 'a,b,c'; expected one for both sides"),
         (["demo", "--step=0"], "'--step': 0.0 is not in the range"),
         (["dance"], "No such command"),

@@ -52,7 +52,7 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"ordered": True}, "ordered: .*not yet possible"),
         ({"layout": "square"}, r"layout: got 'square'; expected 'auto' or a layout such as Grid\(2, 2\)"),
         ({"layout": (2, 2)}, "layout: got"),
-        ({"layout": sj.Handshake(4)}, r"layout: in Handshake\(n=4\) rows move .* On Spark take Grid\(m, n\)"),
+        ({"layout": sj.Handshake(4)}, r"layout: in Handshake\(4\) rows move .* On Spark take Grid\(m, n\)"),
         ({"layout": sj.Keyed(2), "on": "l.x < r.x"}, r"layout: Keyed\(2\) .* has neither; take Grid"),
         ({"layout": sj.Cell(2, hashed=True), "on": "l.x < r.x"}, "layout: .* no equality"),
         ({"suffixes": ("_l",)}, "suffixes: got"),

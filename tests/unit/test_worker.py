@@ -20,23 +20,22 @@ from tests.strategies import us
 
 LEFT = Schema({"ts": "timestamp", "x": "int", "s": "string"})
 RIGHT = Schema({"ts": "timestamp", "a": "int", "s": "string"})
-PAYLOAD_LEFT = pa.schema([("id", pa.int64()), ("s", pa.string())])
-PAYLOAD_RIGHT = pa.schema([("id", pa.int64())])
+PAYLOAD_LEFT = pa.schema([("l", pa.int64()), ("s", pa.string())])
+PAYLOAD_RIGHT = pa.schema([("r", pa.int64())])
 TEN = within(us(10))
 
 
 def plan_of(window: Window = TEN, how: How = "inner", on: str = "l.x = r.a", **options: Any) -> Plan:
-    names = ("l", "s", "join_time") if how in ("left_semi", "left_anti") else ("l", "s", "r", "join_time")
-    return Plan(parse(on, LEFT, RIGHT), window, PAYLOAD_LEFT, PAYLOAD_RIGHT, how, **{"names": names, **options})
+    return Plan(parse(on, LEFT, RIGHT), window, PAYLOAD_LEFT, PAYLOAD_RIGHT, how, **options)
 
 
 def left(*rows: tuple[int | None, int], text: str = "") -> Block:
     """Rows as (time, x), numbered from 0."""
-    return _block(rows, {"id": range(len(rows)), "s": [text] * len(rows)}, PAYLOAD_LEFT)
+    return _block(rows, {"l": range(len(rows)), "s": [text] * len(rows)}, PAYLOAD_LEFT)
 
 
 def right(*rows: tuple[int | None, int]) -> Block:
-    return _block(rows, {"id": range(100, 100 + len(rows))}, PAYLOAD_RIGHT)
+    return _block(rows, {"r": range(100, 100 + len(rows))}, PAYLOAD_RIGHT)
 
 
 def _block(rows: Iterable[tuple[int | None, int]], payload: dict[str, Any], schema: pa.Schema) -> Block:
@@ -352,7 +351,7 @@ def test_a_million_rows_a_side_in_one_block() -> None:
     order = np.random.default_rng(1).permutation(count)
 
     def whole(keys: np.ndarray, schema: pa.Schema) -> Block:
-        payload = {"id": pa.array(keys), "s": pa.nulls(count, pa.string())}
+        payload = {"l": pa.array(keys), "r": pa.array(keys), "s": pa.nulls(count, pa.string())}
         columns = [payload[name] for name in schema.names]
         time = np.arange(count)
         return Block(time, (KeyColumn(keys.astype(np.int32)),), pa.RecordBatch.from_arrays(columns, schema=schema))

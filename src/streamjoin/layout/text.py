@@ -6,10 +6,13 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Layout
 from streamjoin.layout.cell import Cell
 from streamjoin.layout.grid import Grid
+from streamjoin.layout.handshake import Handshake
 from streamjoin.layout.keyed import Keyed
 from streamjoin.layout.scale import Scale
 
-_KINDS: dict[str, type[Layout]] = {kind.__name__.lower(): kind for kind in (Grid, Scale, Cell, Keyed)}
+_KINDS: dict[str, type[Layout | Handshake]] = {
+    kind.__name__.lower(): kind for kind in (Grid, Scale, Cell, Keyed, Handshake)
+}
 
 
 def layout_of(text: str) -> Layout:
@@ -26,7 +29,10 @@ def layout_of(text: str) -> Layout:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id.lower() in _KINDS:
             values = [ast.literal_eval(given) for given in call.args]
             named = {given.arg or "**": ast.literal_eval(given.value) for given in call.keywords}
-            return _KINDS[call.func.id.lower()](*values, **named)
+            layout = _KINDS[call.func.id.lower()](*values, **named)
+            if isinstance(layout, Handshake):
+                raise StreamJoinError(layout.why_not_on_spark)
+            return layout
     except StreamJoinError:
         raise
     except (SyntaxError, ValueError, TypeError):

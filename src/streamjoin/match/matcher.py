@@ -48,10 +48,7 @@ class Pairs:
 
 
 class Matcher:
-    """Finds the pairs of rows that satisfy a predicate within a time window.
-
-    `residual` lists the conjuncts that only Spark can decide: pairs are found without them.
-    """
+    """Finds the pairs of rows that satisfy a predicate within a time window, but for what only Spark can decide."""
 
     def __init__(self, predicate: Predicate, window: Window, *, kernel: str = "auto") -> None:
         warm()
@@ -65,7 +62,6 @@ class Matcher:
         strict = [key for c in predicate.conjuncts for key in _strict_keys(c)]
         self._needed = {side: [key for key in (*strict, *self._filters) if key.side == side] for side in self.keys}
         self._hashed = [c for c in predicate.conjuncts if isinstance(c, Equi) and not c.left.type.is_machine]
-        self.residual = list(predicate.residual)
         checks = []
         for conjunct in predicate.conjuncts:
             if isinstance(conjunct, Compiled):

@@ -216,7 +216,7 @@ class _Binder:
                 return number(text, self.written.span(node))
             case exp.Interval(this=exp.Literal(this=amount), unit=exp.Var(this=unit)):
                 name = str(unit).lower().removesuffix("s")
-                if name in UNITS and name not in CALENDAR_UNITS:
+                if name in UNITS:
                     try:
                         us = microseconds(f"{amount} {unit}", "INTERVAL")
                     except StreamJoinError as error:

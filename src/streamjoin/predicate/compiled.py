@@ -35,7 +35,7 @@ def compile_check(conditions: Sequence[Expr]) -> "CompiledCheck":
     """The AND of conditions whose leaves are `Key` columns and constants, all of machine types.
 
     Raises `NotEvaluable` for a condition that `evaluate` cannot judge either. Machine code is made, or loaded from
-    disk, when it is first needed; `warm` does it ahead of time.
+    disk, when it is first needed.
     """
     return CompiledCheck(conditions)
 
@@ -73,12 +73,6 @@ class CompiledCheck:
 
     def __repr__(self) -> str:
         return f"CompiledCheck({self._condition})"
-
-    def warm(self, *, nullable: bool = False, index: str = "int64") -> None:
-        """Compile or load everything now: for columns without NULL or (`nullable`) with, indices of this type."""
-        for entry in ("pairs", "l", "r"):
-            source = self._source(entry, nullable, index)
-            codecache.load(source.text, source.entry)
 
     def pairs(self, left: Sequence[KeyColumn], right: Sequence[KeyColumn], li: Indices, ri: Indices) -> Mask:
         """For each k, whether row ``li[k]`` of the left and row ``ri[k]`` of the right columns match."""

@@ -169,7 +169,7 @@ def test_cells_stay_narrow_within_clusters() -> None:
 def test_a_difference_of_zoned_times_is_left_to_spark_with_room_for_the_zone() -> None:
     predicate = parse("l.ts - r.ts < INTERVAL 1 MINUTE", SCHEMA, SCHEMA)
     matcher = Matcher(predicate, within("1 week"))
-    assert [str(conjunct.exact) for conjunct in matcher.residual] == ["l.ts - r.ts < INTERVAL '1' MINUTE"]
+    assert [str(conjunct.exact) for conjunct in predicate.residual] == ["l.ts - r.ts < INTERVAL '1' MINUTE"]
 
     def block(time: int) -> Rows:
         times = np.array([time], np.int64)

@@ -179,8 +179,8 @@ def main() -> None:
     about = (
         "Standard deviation of comparisons over the workers in percent of their mean, {}; root mean square of "
         f"{options.seeds} runs: {SECONDS} s of about {RATE} rows/s per side, {WINDOW} s windows. Columns: rate, "
-        "physical streams left+right, values. After the stroke: what uniform hashing predicts, and for Cell the share of the "
-        "largest basic window in what a cell has."
+        "physical streams left+right, values. After the stroke: what uniform hashing predicts, and for Cell the "
+        "share of the largest basic window in what a cell has."
     )
     report("layouts-balance", about.format("second by second with full windows, as in the paper"), header, tables[0])
     report("layouts-balance-in-all", about.format("over the whole run"), header, tables[1])

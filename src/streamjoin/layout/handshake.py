@@ -30,6 +30,6 @@ class Handshake:
         """What somebody is told who asks for it there."""
         return (
             f"layout: in Handshake({self.n}) rows move from worker to worker as others arrive, and Spark's tasks "
-            "cannot talk to each other. It is for joins within one process. On Spark take Grid(m, n), which compares the "
-            "same pairs in parallel, or Scale(n), which stores each row once as the handshake does"
+            "cannot talk to each other. It is for joins within one process. On Spark take Grid(m, n), which compares "
+            "the same pairs in parallel, or Scale(n), which stores each row once as the handshake does"
         )

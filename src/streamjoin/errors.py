@@ -2,4 +2,10 @@
 
 
 class StreamJoinError(ValueError):
-    """A call that cannot be served: the message names the argument, what was given and what is accepted."""
+    """A call that cannot be served: the message names the argument, what was given and what is accepted.
+
+    >>> from streamjoin import within
+    >>> within("5 lightyears")
+    Traceback (most recent call last):
+    streamjoin.errors.StreamJoinError: ...
+    """

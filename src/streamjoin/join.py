@@ -57,6 +57,18 @@ def join(
     comes out once the watermark has passed the last time at which a partner could have come; that is its `join_time`.
     Rows before the watermark of their micro-batch and rows without a time are dropped and counted. A part of `on` that
     speaks of one side alone keeps rows out of the join, but of a side that is preserved it only decides on matches.
+
+    >>> from streamjoin import within
+    >>> trades = spark.sql("SELECT timestamp '2026-01-05 09:30:00' AS ts, 20.1D AS price")
+    >>> quotes = spark.sql("SELECT timestamp '2026-01-05 09:30:01' AS ts, 20.5D AS ask")
+    >>> near = join(trades, quotes, on="abs(l.price - r.ask) <= 0.5", window=within("5 seconds"), time="ts")
+    >>> near.select("price", "ask", "join_time").show()
+    +-----+----+-------------------+
+    |price| ask|          join_time|
+    +-----+----+-------------------+
+    | 20.1|20.5|2026-01-05 09:30:01|
+    +-----+----+-------------------+
+    <BLANKLINE>
     """
     from streamjoin.spark.build import plan
 
@@ -68,6 +80,11 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
 
     Prints well in a terminal and in a notebook. `warnings` lists what may make the join slow or its results other than
     expected.
+
+    >>> rows = spark.sql("SELECT timestamp '2026-01-05 09:30:00' AS ts, 20.1D AS price")
+    >>> plan = explain(rows, rows, on="l.price < r.price AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 MINUTE", time="ts")
+    >>> [warning.partition(":")[0] for warning in plan.warnings]
+    ['one end of a band narrows little']
     """
     from streamjoin.spark.build import plan
     from streamjoin.spark.explain import explained

@@ -38,7 +38,11 @@ FRESH = 64
 
 @dataclass(frozen=True)
 class Cell(Layout):
-    """n cells; a row is sent to all of them and stored where its basic window (with `hashed`: and its key) says."""
+    """n cells; a row is sent to all of them and stored where its basic window (with `hashed`: and its key) says.
+
+    >>> print(Cell(4), Cell(4, hashed=True))
+    Cell(4) Cell(4, hashed=True)
+    """
 
     n: int
     hashed: bool = False

@@ -37,6 +37,9 @@ class Grid(Layout):
     """A grid of m x n cells: n copies of each left row, m of each right row.
 
     `by` is what deals rows to the grid: a "hash" of all they hold, or their "time".
+
+    >>> Grid(2, 3).cells
+    6
     """
 
     m: int

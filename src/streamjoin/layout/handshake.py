@@ -18,7 +18,11 @@ from streamjoin.layout.base import whole_number
 
 @dataclass(frozen=True)
 class Handshake:
-    """A chain of n workers that hand rows on to each other; for the in-process runtime."""
+    """A chain of n workers that hand rows on to each other; for the in-process runtime.
+
+    >>> Handshake(4).n
+    4
+    """
 
     n: int
 

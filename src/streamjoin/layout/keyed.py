@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Keyed(Layout):
-    """n cells, a group of ``spread ** 2`` of them for each key; `spread` copies of a row, more near bucket borders."""
+    """n cells, a group of ``spread ** 2`` of them for each key; `spread` copies of a row, more near bucket borders.
+
+    >>> print(Keyed(8, spread=2).drawing())
+    key a > | 0 | 1 |
+            | 2 | 3 |
+    key b > | 4 | 5 |
+            | 6 | 7 |
+    """
 
     n: int
     spread: int = 1

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scale(Layout):
-    """n cells; a row is sent to all of them and stored in one: the least state, the most to send."""
+    """n cells; a row is sent to all of them and stored in one: the least state, the most to send.
+
+    >>> Scale(4).cells
+    4
+    """
 
     n: int
 

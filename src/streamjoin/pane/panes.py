@@ -48,6 +48,7 @@ class Panes:
     a segment's index; it is called when the segments are first asked for, never for one that was merged meanwhile.
     `copied` counts the rows that merging has copied, `compacted` those that were copied to leave others behind.
 
+    >>> import numpy as np
     >>> import pyarrow as pa
     >>> from streamjoin.pane import Rows
     >>> panes = Panes(span=160)

@@ -58,7 +58,16 @@ class Progress:
 
 
 def progress(query: StreamingQuery, name: str = "streamjoin") -> Progress | None:
-    """What the join of this name did in the last micro-batch that had rows; None before there is one."""
+    """What the join of this name did in the last micro-batch that had rows; None before there is one.
+
+    >>> from streamjoin import join, within
+    >>> ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    >>> same = join(ticks, ticks, on=["value"], window=within("1 second"), time="timestamp", delay="1 second")
+    >>> query = same.writeStream.format("noop").trigger(availableNow=True).start()
+    >>> query.awaitTermination()
+    >>> progress(query).matches
+    10
+    """
     reports = all_progress(query, name)
     return reports[-1] if reports else None
 

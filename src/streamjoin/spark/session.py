@@ -53,6 +53,9 @@ def session(
 
     `master` is ``local[cores,4]`` by default, so that a task that fails is tried again; `partitions` is the number of
     shuffle partitions, by default one per core; `conf` holds any other settings of Spark.
+
+    >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
+    '2'
     """
     cores = os.cpu_count() or 1
     master = master or f"local[{cores},4]"

@@ -1,3 +1,5 @@
+"""What all tests share: the one Spark session, for the examples in docstrings too."""
+
 import logging
 import os
 import sys
@@ -26,8 +28,19 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if "spark" in getattr(item, "fixturenames", ()) or _is_spark_example(item):
             item.add_marker("spark")
+
+
+def _is_spark_example(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.DoctestItem) and any("spark." in example.source for example in item.dtest.examples)
+
+
+@pytest.fixture(autouse=True)
+def _spark_of_examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
+    """Examples in docstrings may name the session `spark`."""
+    if _is_spark_example(request.node):
+        doctest_namespace["spark"] = request.getfixturevalue("spark")
 
 
 @pytest.fixture(scope="session")

@@ -89,6 +89,21 @@ def test_a_stream_is_not_joined_with_a_table(spark: SparkSession, rows: DataFram
         sj.join(rows, stream, delay="1 second", **GOOD)
 
 
+def test_joins_that_come_together_need_names_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    stream = feed(tmp_path, "ts timestamp, x int", [[]]).stream(spark)
+    one, other, named = (
+        sj.join(stream, stream, delay="1 second", select=["l.x"], name=name, **{**GOOD, "window": sj.within(length)})
+        for length, name in (("1 second", "streamjoin"), ("2 seconds", "streamjoin"), ("2 seconds", "pairs"))
+    )
+    again = {**GOOD, "time": "join_time"}
+    with pytest.raises(
+        sj.StreamJoinError, match="name: left and right both come from a join that reports as 'streamjoin'"
+    ):
+        sj.join(one, other, **again)
+    assert sj.join(one, named, **again).columns[-1] == "join_time"
+    assert sj.join(one, one, **again).columns[-1] == "join_time"
+
+
 def test_an_output_mode_that_the_join_does_not_have_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
     stream = feed(tmp_path, "ts timestamp, x int", [[]]).stream(spark)
     with pytest.raises(AnalysisException, match=r"output mode: complete"):

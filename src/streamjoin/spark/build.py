@@ -79,15 +79,34 @@ def plan(
         predicate = predicate.decided_by_worker()
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
-    name = _own_name(name, [field for side in SIDES for field in inputs[side].schema.fields])
+    _refuse_two_of_a_name(inputs)
+    name = _own_name(name, [name for side in SIDES for name in _names_of(inputs[side].schema)])
     return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
 
 
-def _own_name(name: str, fields: list[StructField]) -> str:
+def _own_name(name: str, taken: list[str]) -> str:
     """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
-    taken = {used for field in fields for used in field.metadata.get(_NAMES, [])}
     numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
     return next(free for free in numbered if free not in taken)
+
+
+def _names_of(schema: StructType) -> list[str]:
+    """The names of the joins that rows of this schema come from."""
+    return [name for field in schema.fields for name in field.metadata.get(_NAMES, [])]
+
+
+def _refuse_two_of_a_name(inputs: dict[Side, Input]) -> None:
+    """Two joins that come together here were made apart, and Spark does not take two of one name."""
+    left, right = (set(_names_of(inputs[side].schema)) for side in SIDES)
+    if not left & right:
+        return
+    try:
+        inputs["l"].frame.crossJoin(inputs["r"].frame)
+    except AnalysisException as error:
+        raise StreamJoinError(
+            f"name: left and right both come from a join that reports as {min(left & right)!r}, and a query needs a "
+            "name for each: give one of them another, join(..., name=...)"
+        ) from error
 
 
 def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
@@ -241,8 +260,7 @@ class Planned:
         return "\n".join(lines)
 
     def _names(self) -> list[str]:
-        fields = [field for side in SIDES for field in self.inputs[side].schema.fields]
-        return sorted({self._name, *(name for field in fields for name in field.metadata.get(_NAMES, []))})
+        return sorted({self._name, *(name for side in SIDES for name in _names_of(self.inputs[side].schema))})
 
     def _internal(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"

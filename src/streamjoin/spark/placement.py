@@ -4,8 +4,7 @@ Spark sends a group to partition ``pmod(murmur3(key), partitions)``. Small integ
 the key of cell c is an integer whose hash falls into partition ``c % partitions``: cells are spread evenly.
 """
 
-from collections.abc import Iterator
-from itertools import count
+from typing import cast
 
 _MASK = 0xFFFFFFFF
 _SEED = 42
@@ -18,12 +17,16 @@ def dealt_keys(count: int, partitions: int) -> list[int]:
     >>> [spark_hash(key) % 2 for key in keys]
     [0, 1, 0, 1]
     """
-    searches = [_in_partition(partition, partitions) for partition in range(min(count, partitions))]
-    return [next(searches[number % partitions]) for number in range(count)]
-
-
-def _in_partition(partition: int, partitions: int) -> Iterator[int]:
-    return (key for key in count() if spark_hash(key) % partitions == partition)
+    keys: list[int | None] = [None] * count
+    following = list(range(partitions))  # the number that the next key of each partition gets
+    missing, key = count, 0
+    while missing:
+        number = following[partition := spark_hash(key) % partitions]
+        if number < count:
+            keys[number], following[partition] = key, number + partitions
+            missing -= 1
+        key += 1
+    return cast("list[int]", keys)
 
 
 def spark_hash(value: int) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
 from streamjoin.predicate.expr import Side
 from streamjoin.window import Between, Both, Last, Tumbling, Window
@@ -133,6 +134,17 @@ def slot_length(window: Window, side: Side, slots: int) -> int:
             assert isinstance(window, Last)
             raise StreamJoinError(f"layout: {window} has no length in time to be cut into slots; take Grid or Scale")
     return max(1, stay // slots)
+
+
+def per_side(l: int, r: int) -> str:
+    """Lengths of time of left and right rows, in words.
+
+    >>> per_side(1000, 1000), per_side(1000, 2000)
+    ('1 millisecond', '1 millisecond of left rows, 2 milliseconds of right rows')
+    """
+    if l == r:
+        return format_duration(l)
+    return f"{format_duration(l)} of left rows, {format_duration(r)} of right rows"
 
 
 def whole_number(argument: str, value: object) -> None:

@@ -18,10 +18,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamjoin.duration import format_duration
-from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, mixed, slot_length, whole_number
+from streamjoin.layout.base import (
+    Cost,
+    Hashes,
+    Layout,
+    Part,
+    Router,
+    everywhere,
+    mixed,
+    per_side,
+    slot_length,
+    whole_number,
+)
 from streamjoin.layout.scale import line_drawing
-from streamjoin.predicate.expr import SIDES, Side
+from streamjoin.predicate.expr import Side
 
 if TYPE_CHECKING:
     from streamjoin.layout.keys import KeyHash
@@ -86,9 +96,8 @@ class Cell(Layout):
 
     def goes_by(self, plan: "Plan") -> str:
         """Basic windows."""
-        left, right = (format_duration(self.basic_window(plan, side)) for side in SIDES)
         key = ", and a hash of the key" if self.hashed else ""
-        return f"basic windows: {left} of left rows, {right} of right rows{key}"
+        return f"basic windows: {per_side(self.basic_window(plan, 'l'), self.basic_window(plan, 'r'))}{key}"
 
     def is_even(self, plan: "Plan") -> str:
         """But for what one has and another not yet."""

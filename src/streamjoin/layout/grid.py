@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, slot_length, split, whole_number
+from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, per_side, slot_length, split, whole_number
 from streamjoin.predicate.expr import Side
 
 if TYPE_CHECKING:
@@ -94,8 +93,7 @@ class Grid(Layout):
         """A hash, or slots of time."""
         if self.by == "hash":
             return super().goes_by(plan)
-        left, right = (format_duration(length) for length in self._slots(plan).values())
-        return f"slots of time: {left} of left rows, {right} of right rows"
+        return f"slots of time: {per_side(**self._slots(plan))}"
 
     def is_even(self, plan: "Plan") -> str:
         """Not while a slot lasts."""

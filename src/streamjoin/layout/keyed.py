@@ -109,7 +109,7 @@ class Keyed(Layout):
         groups = self.n // self.spread**2
         if groups == 1:
             return super().is_even(plan)
-        return f"as far as {self._grouping(plan).spread_by} are many more than {groups}, none of them with many rows"
+        return f"if {self._grouping(plan).even_if} {groups}, none of them with many rows"
 
     def drawing(self) -> str:
         """The groups one below the other."""

@@ -35,8 +35,8 @@ class KeyHash:
     wide: ClassVar[Side] = "l"
     again: ClassVar[float] = 0.0
     """The share of rows of the `wide` side that go to a second group."""
-    spread_by: ClassVar[str] = "keys"
-    """What the rows are spread by."""
+    even_if: ClassVar[str] = "there are many more keys than"
+    """When groups have equal shares of the rows; their number follows."""
 
     def __call__(self, side: Side, rows: Rows, hashes: Hashes) -> Hashes:
         found = np.zeros(len(rows), np.int64)
@@ -70,7 +70,7 @@ class Buckets:
     band: WholeBand | FloatBand
     wide: Side = "l"
     again: ClassVar[float] = 1 / BUCKET
-    spread_by: ClassVar[str] = "buckets in use"
+    even_if: ClassVar[str] = "values fall into many more buckets than"
 
     @property
     def width(self) -> float | int:

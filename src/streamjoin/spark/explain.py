@@ -135,9 +135,10 @@ def _signed(stay: int) -> str:
 
 def _layout(planned: Planned, chosen: bool) -> str:
     layout, plan = planned.layout, planned.plan
+    idle = planned.partitions - layout.cells
     lines = [
         f"{layout}, {'chosen by rule' if chosen else 'as asked for'}: {layout.cells} cells on {planned.partitions} "
-        f"shuffle partitions; rows go by {layout.goes_by(plan)}",
+        f"shuffle partitions{f' ({idle} of them idle)' if idle > 0 else ''}; rows go by {layout.goes_by(plan)}",
         "",
         layout.drawing(),
         "",

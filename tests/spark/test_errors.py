@@ -96,10 +96,13 @@ def test_joins_that_come_together_need_names_of_their_own(spark: SparkSession, t
         for length, name in (("1 second", "streamjoin"), ("2 seconds", "streamjoin"), ("2 seconds", "pairs"))
     )
     again = {**GOOD, "time": "join_time"}
-    with pytest.raises(
-        sj.StreamJoinError, match="name: left and right both come from a join that reports as 'streamjoin'"
-    ):
+    with pytest.raises(sj.StreamJoinError, match="name: two joins that come together here both report as 'streamjoin'"):
         sj.join(one, other, **again)
+    with pytest.raises(sj.StreamJoinError, match="name: two joins that come together here both report as 'streamjoin'"):
+        sj.join([one, other], named, **again)
+    assert sj.join(
+        [one, named], stream, on="l.x = r.x", window=GOOD["window"], time=("join_time", "ts"), delay=(None, "0 seconds")
+    ).columns
     assert sj.join(one, named, **again).columns[-1] == "join_time"
     assert sj.join(one, one, **again).columns[-1] == "join_time"
 

@@ -1,6 +1,6 @@
 """Who meets whom: one file a system."""
 
-from streamjoin.layout.base import Copy, Cost, Layout, Part, Router
+from streamjoin.layout.base import ROUTING, Copy, Cost, Layout, Part, Router
 from streamjoin.layout.cell import Cell
 from streamjoin.layout.choose import automatic, bound
 from streamjoin.layout.grid import Grid
@@ -10,6 +10,7 @@ from streamjoin.layout.scale import Scale
 from streamjoin.layout.text import layout_of
 
 __all__ = [
+    "ROUTING",
     "Cell",
     "Copy",
     "Cost",

@@ -45,6 +45,9 @@ class Part:
     copies: tuple[Copy, ...]
 
 
+ROUTING = 2
+"""Goes up when rows of the same content would go elsewhere: state that was routed otherwise is not gone on with."""
+
 Router: TypeAlias = "Callable[[Side, Rows, Hashes], Iterator[Part]]"
 """Takes rows of one side and a hash of all that each holds, and says where they go."""
 

@@ -2,10 +2,10 @@
 
 The paper hands each of N workers a run of consecutive basic windows, moves the borders as windows fill and expire, and
 gives every input block to all workers. Rows on Spark cannot move, so basic windows are dealt round: the row's time says
-its basic window, and that its cell. Every round begins one cell further on than the one before.
+its basic window, and that its cell.
 
     time ->   | w0 | w1 | w2 | w3 | w4 | w5 | ...   basic windows of one side
-    stored in   0    1    2    3    1    2          each row probes in all n cells
+    stored in   0    1    2    3    0    1          each row probes in all n cells
 
 With `hashed`, an equi-join's form (section 7.2): every hash bucket of the key has basic windows of its own, and those
 of bucket b begin at cell b, so that also what comes at one time is stored all over.
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from streamjoin.worker import Plan
 
 BASIC_WINDOWS = 16
-"""A window has at least this many basic windows, and one more than a multiple of the number of cells. With the turn of
-every round, what comes back after a window's length or several, such as a peak every hour, goes to all cells."""
+"""A window has at least this many basic windows, and one more than a multiple of the number of cells n. So what comes
+back after a window's length, such as a peak every hour, goes to all cells in turn; and since the deal begins one cell
+further on after every n windows' lengths, so does what comes back after n of them."""
 
 FRESH = 64
-"""After so many windows' lengths the dealing begins anew, at a cell that a hash names: no period falls in with it."""
+"""After so many windows' lengths the deal begins anew, at a cell that a hash names: no period falls in with it."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,11 @@ class Cell(Layout):
         self, lengths: dict[Side, int], buckets: "KeyHash | None", side: Side, rows: "Rows", hashes: Hashes
     ) -> Iterator[Part]:
         numbers = rows.time // lengths[side]
-        start = np.mod(mixed(numbers // (FRESH * self._in_a_window)), self.n)
+        windows = numbers // self._in_a_window
+        start = windows // self.n + np.mod(mixed(windows // FRESH), self.n)
         if buckets is not None:
             start += np.mod(buckets(side, rows, hashes), self.n)
-        return everywhere(np.mod(numbers + numbers // self.n + start, self.n), self.n)
+        return everywhere(np.mod(numbers + start, self.n), self.n)
 
     @property
     def _in_a_window(self) -> int:
@@ -102,7 +104,7 @@ class Cell(Layout):
     def is_even(self, plan: "Plan") -> str:
         """But for what one has and another not yet."""
         del plan
-        return "but for one basic window"
+        return "but for a basic window, at times two"
 
     def drawing(self) -> str:
         """The cells in a line, with what one row of each side does in them."""

@@ -3,10 +3,10 @@
 The rule, a pure function of the condition, of `how` and of the number of shuffle partitions n, which the checkpoint
 pins:
 
-1. From 8 partitions on, where the condition has an equality (of dates or booleans alone it does not count: they have
-   few values at a time): for an inner join ``Keyed(k, spread=2)``, with k the multiple of 4 that n reaches: two copies
-   of each row, however large n is, and four cells for the hottest key. For another join ``Keyed(n)``, which keeps each
-   row whose fate matters in one cell.
+1. From 8 partitions on, where the condition has an equality (of dates, times or booleans alone it does not count: they
+   have few values at a time): for an inner join ``Keyed(k, spread=2)``, with k the multiple of 4 that n reaches: two
+   copies of each row, however large n is, and four cells for the hottest key. For another join ``Keyed(n)``, which
+   keeps each row whose fate matters in one cell.
 2. Otherwise, where the fate of the rows of one side matters, ``Grid(n, 1)`` (for right rows ``Grid(1, n)``), which
    keeps each of them in one cell. Up to 16 partitions: beyond, the copies of the other side cost more than a second
    stage, except that a semi join cannot have one.

@@ -18,7 +18,7 @@ from streamjoin.layout.base import Hashes, mixed
 from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand, key_dimensions
 from streamjoin.pane import Rows
 from streamjoin.predicate.expr import Side
-from streamjoin.predicate.types import BOOLEAN, DATE, Type
+from streamjoin.predicate.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, Type
 from streamjoin.worker import Plan
 
 BUCKET = 8
@@ -146,7 +146,7 @@ def grouping(plan: Plan) -> KeyHash | Buckets | None:
 def has_many_keys(plan: Plan) -> bool:
     """Whether the condition has an equality of something that takes many values at a time, as far as its type says."""
     equalities = (d.equi for d in key_dimensions(plan.predicate) if isinstance(d, Equality))
-    return any(equi.left.type not in (BOOLEAN, DATE) for equi in equalities)
+    return any(equi.left.type not in (BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ) for equi in equalities)
 
 
 def _has_buckets(dimension: Dimension) -> bool:

@@ -12,7 +12,7 @@ from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
 from streamjoin.how import How, sides_of
-from streamjoin.layout import Layout, automatic, bound
+from streamjoin.layout import ROUTING, Layout, automatic, bound
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
@@ -29,7 +29,7 @@ from streamjoin.spark.fields import (
     is_hashable,
     result_fields,
 )
-from streamjoin.spark.inputs import LAGS, WATERMARK, Frames, Input, read
+from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explained_clash, read
 from streamjoin.spark.job import Job, KeySource, Source
 from streamjoin.spark.session import check
 from streamjoin.spark.stream import stream
@@ -37,8 +37,6 @@ from streamjoin.window import Both, Last, Window
 from streamjoin.worker import Plan
 
 _UTC = "UTC"
-_NAMES = "streamjoin.names"
-"""Metadata of `join_time`: the names of the joins that a result comes from."""
 
 
 def plan(
@@ -80,33 +78,22 @@ def plan(
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     _refuse_two_of_a_name(inputs)
-    name = _own_name(name, [name for side in SIDES for name in _names_of(inputs[side].schema)])
+    name = _own_name(name, {name for side in SIDES for name in inputs[side].names})
     return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
 
 
-def _own_name(name: str, taken: list[str]) -> str:
+def _own_name(name: str, taken: set[str]) -> str:
     """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
     numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
     return next(free for free in numbered if free not in taken)
 
 
-def _names_of(schema: StructType) -> list[str]:
-    """The names of the joins that rows of this schema come from."""
-    return [name for field in schema.fields for name in field.metadata.get(_NAMES, [])]
-
-
 def _refuse_two_of_a_name(inputs: dict[Side, Input]) -> None:
     """Two joins that come together here were made apart, and Spark does not take two of one name."""
-    left, right = (set(_names_of(inputs[side].schema)) for side in SIDES)
-    if not left & right:
-        return
-    try:
-        inputs["l"].frame.crossJoin(inputs["r"].frame)
-    except AnalysisException as error:
-        raise StreamJoinError(
-            f"name: left and right both come from a join that reports as {min(left & right)!r}, and a query needs a "
-            "name for each: give one of them another, join(..., name=...)"
-        ) from error
+    twice = inputs["l"].names & inputs["r"].names
+    if twice:
+        with explained_clash(twice):
+            inputs["l"].frame.crossJoin(inputs["r"].frame)
 
 
 def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
@@ -173,14 +160,22 @@ class Planned:
         self.layout = layout or automatic(plan, self.partitions)
         self.plan = bound(self.layout, plan)
 
+    @property
+    def is_streaming(self) -> bool:
+        """Whether rows go on arriving."""
+        return self.inputs["l"].is_streaming
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks the cells are dealt to: of a stream the shuffle partitions, in a batch join one a cell."""
+        return self.partitions if self.is_streaming else self.layout.cells
+
     def result(self) -> DataFrame:
         """The whole flow, from inputs to results under their own names."""
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._emitted(side)
-        streaming = self.inputs["l"].is_streaming
-        partitions = self.partitions if streaming else self.layout.cells
-        job = Job(self._name, self.text, self.plan, self.layout, partitions, sources, self._cache())
+        job = Job(self._name, self.text, self.plan, self.layout, self.tasks, sources, self._cache())
         zone = self.spark.conf.get("spark.sql.session.timeZone") or _UTC
         carried = [
             (self._internal(c), c.type, arrow_type(c, zone))
@@ -191,15 +186,15 @@ class Planned:
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
         arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
-        run = stream if streaming else backfill
+        run = stream if self.is_streaming else backfill
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._resolved))
         names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
-        if not streaming:
+        if not self.is_streaming:
             return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, _NAMES: self._names()})
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._names()})
 
     def _emitted(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
@@ -247,7 +242,7 @@ class Planned:
             f"how     {self.plan.how}",
             f"window  {self.window}",
             f"layout  {self.layout} on {self.partitions} shuffle partitions",
-            f"        by {self.layout.goes_by(self.plan)}",
+            f"        by {self.layout.goes_by(self.plan)}; routing {ROUTING}",
         ]
         for side in SIDES:
             keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self.predicate.keys(side)]
@@ -260,7 +255,7 @@ class Planned:
         return "\n".join(lines)
 
     def _names(self) -> list[str]:
-        return sorted({self._name, *(name for side in SIDES for name in _names_of(self.inputs[side].schema))})
+        return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
 
     def _internal(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"

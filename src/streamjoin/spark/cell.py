@@ -96,12 +96,12 @@ class CellProcessor(StatefulProcessor):
 
 def _way_back(old: str, new: str) -> str:
     """What to do about a checkpoint of another plan; the layout may differ only because the machine does."""
-    found = re.search(r"^layout  (.+) on (\d+) shuffle partitions$", old, re.MULTILINE)
-    without = [re.sub(r"^layout  .+\n +by .+$", "", text, flags=re.MULTILINE) for text in (old, new)]
-    if found and without[0] == without[1]:
+    layout = re.compile(r"^layout  (.+) on (\d+) shuffle partitions\n +by .+$", re.MULTILINE)
+    was, now = layout.search(old), layout.search(new)
+    if was and now and was.groups() != now.groups() and layout.sub("", old) == layout.sub("", new):
         return (
             "Only the layout differs, which hangs on the number of shuffle partitions: to go on, set "
-            f"spark.sql.shuffle.partitions to {found[2]} and take layout={found[1]}, or auto if it was that."
+            f"spark.sql.shuffle.partitions to {was[2]} and take layout={was[1]}, or auto if it was that."
         )
     return "Start with a new checkpoint, or with the old join."
 

@@ -135,10 +135,11 @@ def _signed(stay: int) -> str:
 
 def _layout(planned: Planned, chosen: bool) -> str:
     layout, plan = planned.layout, planned.plan
-    idle = planned.partitions - layout.cells
+    idle = planned.tasks - layout.cells
     lines = [
-        f"{layout}, {'chosen by rule' if chosen else 'as asked for'}: {layout.cells} cells on {planned.partitions} "
-        f"shuffle partitions{f' ({idle} of them idle)' if idle > 0 else ''}; rows go by {layout.goes_by(plan)}",
+        f"{layout}, {'chosen by rule' if chosen else 'as asked for'}: {layout.cells} cells on {planned.tasks} "
+        f"{'shuffle partitions' if planned.is_streaming else 'tasks'}{f' ({idle} of them idle)' if idle > 0 else ''}; "
+        f"rows go by {layout.goes_by(plan)}",
         "",
         layout.drawing(),
         "",

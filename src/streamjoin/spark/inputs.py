@@ -1,9 +1,11 @@
 """The inputs of a join: one or several DataFrames a side, their time and their watermark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
@@ -16,6 +18,8 @@ WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows an event-time column."""
 LAGS = "streamjoin.lags"
 """Metadata of a `join_time` that may lie before the watermark of its batch."""
+NAMES = "streamjoin.names"
+"""Metadata of a `join_time`: the names of the joins that a result comes from."""
 
 _NTZ_TIME = "__streamjoin_time"
 Frames = DataFrame | Sequence[DataFrame]
@@ -37,6 +41,8 @@ class Input:
     """How long the watermark waits for late rows, in microseconds; of a batch None."""
     lags: bool
     """Whether rows may lie before the watermark of their batch: those of a join that were decided late."""
+    names: frozenset[str]
+    """Of the joins that rows come from."""
 
     @property
     def is_streaming(self) -> bool:
@@ -72,7 +78,24 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     waits = [f.metadata[WATERMARK] for frame in given for f in frame.schema.fields if WATERMARK in f.metadata]
     wait = int(max(waits)) * 1000 if waits else None
     lags = any(f.metadata.get(LAGS) for frame in given for f in frame.schema.fields if f.name == column.path[0])
-    return Input(side, reduce(DataFrame.unionByName, given), schema, column.path[0], micros, event, wait, lags)
+    names = [name for frame in given for f in frame.schema.fields for name in f.metadata.get(NAMES, [])]
+    with explained_clash(name for name in names if names.count(name) > 1):
+        frame = reduce(DataFrame.unionByName, given)
+    return Input(side, frame, schema, column.path[0], micros, event, wait, lags, frozenset(names))
+
+
+@contextmanager
+def explained_clash(twice: Iterable[str]) -> Iterator[None]:
+    """Say which name is at fault where joins come together that report under the same one."""
+    try:
+        yield
+    except AnalysisException as error:
+        for name in twice:
+            raise StreamJoinError(
+                f"name: two joins that come together here both report as {name!r}, and a query needs a name for each: "
+                "give one of them another, join(..., name=...)"
+            ) from error
+        raise
 
 
 def _must_agree(named: str, frames: list[DataFrame]) -> None:

@@ -292,6 +292,23 @@ def test_what_comes_again_and_again_is_stored_all_over(cells: int, minutes: floa
     assert stored(Cell(cells), times).std() < 100  # dealt round with nothing more, 4 cells and 4 minutes come to 173
 
 
+@pytest.mark.parametrize("cells", [2, 4, 6, 9, 16])
+def test_in_a_window_cells_have_alike_many_basic_windows(cells: int) -> None:
+    layout = Cell(cells)
+    plan = plan_of("true", within("1 minute"))
+    length, first = layout.basic_window(plan, "l"), 1_800_000_000_000_000
+    numbers = np.arange(100 * 60_000_000 // length)
+    rows = Rows(first + numbers * length, (), no_columns(len(numbers)))
+    home = np.zeros(len(numbers), np.int64)
+    for part in layout.router(plan)("l", rows, numbers):
+        home[part.rows] = part.copies[0].cell
+    held = np.cumsum(home[:, None] == np.arange(cells), axis=0)
+    in_window = held[60_000_000 // length :] - held[: -(60_000_000 // length)]
+    most = in_window.max(axis=1) - in_window.min(axis=1)
+    assert most.max() <= 2
+    assert np.mean(most > 1) <= 1 / cells + 1 / 32  # while the deal turns, or begins anew
+
+
 @pytest.mark.parametrize("cells", [2, 4, 9, 16])
 @pytest.mark.parametrize("peak", [6, 60])
 def test_cells_store_alike_within_one_basic_window(cells: int, peak: int) -> None:
@@ -335,6 +352,7 @@ def test_a_window_of_rows_has_no_slots() -> None:
         ("l.k = r.k", "inner", 11, "Keyed(8, spread=2)"),
         ("l.k > 0 = r.k > 0", "inner", 8, "Grid(2, 4)"),
         ("l.k = r.k AND l.k > 0 = r.k > 0", "inner", 8, "Keyed(8, spread=2)"),
+        ("date_trunc('hour', l.ts) = date_trunc('hour', r.ts)", "inner", 8, "Grid(2, 4)"),
         ("abs(l.y - r.y) <= 0.5", "inner", 200, "Grid(10, 20)"),
         ("l.k = r.k", "left", 4, "Grid(4, 1)"),
         ("l.k = r.k", "right", 4, "Grid(1, 4)"),

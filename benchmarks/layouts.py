@@ -158,8 +158,14 @@ def measured(layout: Layout, case: tuple[str, tuple[int, int], str], seeds: int)
     expected = [found for run in runs if (found := predicted(layout, run)) is not None]
     figures = [_mean_square(seconds), _mean_square(ends)]
     promised = [_mean_square(each) for each in zip(*expected, strict=True)] or [None, None]
-    texts = [f"{a:.2g}" if b is None else f"{a:.2g} / {b:.2g}" for a, b in zip(figures, promised, strict=True)]
-    return texts[0], texts[1]
+    texts = [" / ".join(map(_figure, pair)) for pair in zip(figures, promised, strict=True)]
+    return texts[0].removesuffix(" / "), texts[1].removesuffix(" / ")
+
+
+def _figure(percent: float | None) -> str:
+    if percent is None:
+        return ""
+    return f"{float(f'{percent:.2g}'):g}"
 
 
 def main() -> None:

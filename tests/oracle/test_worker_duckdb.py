@@ -25,7 +25,7 @@ from tests.strategies import us
 
 STOCK = Path(__file__).parents[3] / "shared" / "data" / "stock"
 SCHEMA = Schema({"id": "bigint", "ts": "timestamp", "x": "int", "y": "double"})
-PAYLOAD = pa.schema([("id", pa.int64())])
+LEFT_ID, RIGHT_ID = (pa.schema([(name, pa.int64())]) for name in ("l", "r"))
 NOBODY = -1
 
 
@@ -36,8 +36,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def plan_of(on: str, window: Window, how: How = "inner") -> Plan:
-    names = ("l", "join_time") if how in ("left_semi", "left_anti") else ("l", "r", "join_time")
-    return Plan(parse(on, SCHEMA, SCHEMA), window, PAYLOAD, PAYLOAD, how, names)
+    return Plan(parse(on, SCHEMA, SCHEMA), window, LEFT_ID, RIGHT_ID, how)
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Arrival:
             column = self.table[name].combine_chunks().cast(ARROW[key.type.name])
             valid = column.is_valid().to_numpy(zero_copy_only=False)
             keys.append(KeyColumn(column.fill_null(0).to_numpy(), None if valid.all() else valid))
-        payload = pa.RecordBatch.from_arrays([self.table["id"].combine_chunks()], schema=PAYLOAD)
+        payload = pa.RecordBatch.from_arrays([self.table["id"].combine_chunks()], schema=plan.payload(side))
         return Block(self.time, tuple(keys), payload)
 
 

@@ -16,6 +16,7 @@ from streamjoin.layout import Cell, Grid, Keyed, Layout, Scale
 from streamjoin.reference import Batch, Row
 from streamjoin.window import Window
 from tests.spark.harness import Feed, feed, micros, run
+from tests.spark.live import settings
 from tests.spark.test_law import CONDITIONS, DDL, LEFT, RIGHT, WINDOWS, as_joined, check, rich
 from tests.strategies import multiset
 
@@ -56,8 +57,31 @@ def test_any_history_gives_the_reference_s_rows(
     check(spark, tmp_path, on, window, layout, rich(on, window, 20, how), how)
 
 
+@pytest.mark.parametrize(
+    ("how", "on", "partitions"),
+    [
+        ("full", BANDS, 5),  # Grid(2, 2)
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                ("inner", "l.s = r.s", 11),  # Keyed(8, spread=2)
+                ("full", "l.s = r.s", 9),  # Keyed(9)
+                ("left", BANDS, 17),  # Grid(4, 4)
+                ("left_semi", BANDS, 17),  # Grid(17, 1)
+                ("right", "l.y <= r.b", 3),  # Grid(1, 3)
+            ]
+        ),
+    ],
+)
+def test_what_is_chosen_for_more_partitions_serves(
+    spark: SparkSession, tmp_path: Path, how: How, on: str, partitions: int
+) -> None:
+    with settings(spark, {"spark.sql.shuffle.partitions": str(partitions)}):
+        check(spark, tmp_path, on, WINDOWS[0], "auto", rich(on, WINDOWS[0], 20, how), how)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "how"), list(enumerate(set(HOWS) - {"inner"})))
+@pytest.mark.parametrize(("number", "how"), list(enumerate(HOWS[1:])))
 def test_all_conditions_windows_and_layouts(spark: SparkSession, tmp_path: Path, number: int, how: How) -> None:
     for k, (on, layout) in enumerate(product(CONDITIONS, SERVING[how])):
         window = WINDOWS[(k + number) % len(WINDOWS)]

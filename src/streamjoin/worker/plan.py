@@ -1,7 +1,7 @@
 """What a worker is told: the plan of a join, and blocks of rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from hashlib import blake2b
 
@@ -31,6 +31,7 @@ class Plan:
     left: pa.Schema
     right: pa.Schema
     how: How = "inner"
+    _: KW_ONLY
     shared: tuple[Side, ...] = ()
     """Preserved sides whose rows meet their partners in several workers: who met nobody here may have elsewhere."""
     lagging: tuple[Side, ...] = ()

@@ -145,7 +145,9 @@ ON = "abs(l.x - r.x) <= 2 AND l.y <= r.y"
 ON_DUCK = "l.x - r.x BETWEEN -2 AND 2 AND l.y <= r.y"
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, marks=pytest.mark.slow if how in ("left", "left_semi") else ()) for how in HOWS]
+)
 def test_twenty_thousand_rows_a_side_with_disorder_and_late_rows(duck: duckdb.DuckDBPyConnection, how: How) -> None:
     left, right = made(seed=3, rows=20_000, disorder=100_000)
     marks = watermarks(left, right, delay=60_000)

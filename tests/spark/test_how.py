@@ -25,7 +25,6 @@ TEXTS = "levenshtein(l.s, r.s) <= 1 AND abs(l.x - r.a) <= 2"
 GUARDED = "r.a <> 0 AND l.x = 10 / r.a"
 SIDED = "l.x = r.a AND l.y >= 0.5 AND r.s <> 'a'"
 CASES: list[tuple[How, str, Window, Layout | str]] = [
-    ("full", GUARDED, sj.tumbling("5 milliseconds"), Grid(2, 2)),
     ("left", TEXTS, WINDOWS[1], Keyed(3)),
     ("left_semi", BANDS, sj.between("1 millisecond", "9 milliseconds", closed="left"), "auto"),
     ("left_anti", SIDED, sj.within("4 milliseconds", closed="neither"), Grid(2, 2)),
@@ -33,6 +32,7 @@ CASES: list[tuple[How, str, Window, Layout | str]] = [
 """Some for every run; the others take their turn with the slow tests."""
 
 MORE: list[tuple[How, str, Window, Layout | str]] = [
+    ("full", GUARDED, sj.tumbling("5 milliseconds"), Grid(2, 2)),
     ("left", BANDS, WINDOWS[0], Keyed(3)),
     ("full", SIDED, sj.between("-6 milliseconds", "-1 millisecond"), Keyed(3)),
     ("right", "l.y <= r.b", sj.within(left="0 seconds", right="7 milliseconds"), "auto"),

@@ -423,6 +423,7 @@ def test_what_no_machine_number_holds_is_refused(text: str) -> None:
         compiled(text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PLAIN, reason="this is that run")
 def test_all_of_this_without_the_compiler() -> None:
     command = [

@@ -148,7 +148,7 @@ WINDOWS: dict[str, SearchStrategy[Window]] = {
 
 def for_each_window(test: Callable[..., None]) -> Callable[..., None]:
     """Run a property once for each kind of window; there are twenty, so a longer profile is cut short."""
-    fewer = settings(max_examples=min(100, settings().max_examples))
+    fewer = settings(max_examples=min(40, settings().max_examples))
     return pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)(fewer(test))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin import reference
@@ -152,7 +152,6 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @for_each_window
-@settings(max_examples=40)  # for each window
 @given(data=st.data())
 def test_the_reference_agrees_with_duckdb(
     duck: duckdb.DuckDBPyConnection, windows: st.SearchStrategy[Window], data: st.DataObject

@@ -85,7 +85,7 @@ class Layout(ABC):
         del plan
         return "a hash of the whole row"
 
-    def is_even(self, plan: "Plan") -> str:
+    def evenness(self, plan: "Plan") -> str:
         """When the cells have equal shares of the work."""
         del plan
         return "whatever the values and rates, as far as rows differ"

@@ -101,7 +101,7 @@ class Cell(Layout):
         key = ", and a hash of the key" if self.hashed else ""
         return f"basic windows: {per_side(self.basic_window(plan, 'l'), self.basic_window(plan, 'r'))}{key}"
 
-    def is_even(self, plan: "Plan") -> str:
+    def evenness(self, plan: "Plan") -> str:
         """But for what one has and another not yet."""
         del plan
         return "but for a basic window, at times two"

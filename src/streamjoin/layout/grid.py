@@ -95,10 +95,10 @@ class Grid(Layout):
             return super().goes_by(plan)
         return f"slots of time: {per_side(**self._slots(plan))}"
 
-    def is_even(self, plan: "Plan") -> str:
+    def evenness(self, plan: "Plan") -> str:
         """Not while a slot lasts."""
         return (
-            super().is_even(plan) if self.by == "hash" else "over many slots alone: while one lasts, one stripe works"
+            super().evenness(plan) if self.by == "hash" else "over many slots alone: while one lasts, one stripe works"
         )
 
     def drawing(self) -> str:

@@ -104,11 +104,11 @@ class Keyed(Layout):
         within = "" if self.spread == 1 else ", and within it a hash of the whole row"
         return f"{self._grouping(plan)}{within}"
 
-    def is_even(self, plan: "Plan") -> str:
+    def evenness(self, plan: "Plan") -> str:
         """As the keys are."""
         groups = self.n // self.spread**2
         if groups == 1:
-            return super().is_even(plan)
+            return super().evenness(plan)
         return f"if {self._grouping(plan).even_if} {groups}, none of them with many rows"
 
     def drawing(self) -> str:

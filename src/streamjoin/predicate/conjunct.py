@@ -42,7 +42,6 @@ class Equi(Conjunct):
     right: Key
     null_safe: bool
     kind = "equi"
-    decides: ClassVar[bool] = True
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -64,6 +64,9 @@ def plan(
             f"left is {kinds[0]} and right is {kinds[1]}: expected both of one kind. To join a stream with a table "
             "that does not change, use Spark's own join; to replay history, read both as batch"
         )
+    if inputs["l"].names & inputs["r"].names:
+        with explained_clash():
+            inputs["l"].frame.crossJoin(inputs["r"].frame)
     spark = inputs["l"].frame.sparkSession
     check(spark, streaming=inputs["l"].is_streaming)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
@@ -77,7 +80,6 @@ def plan(
         predicate = predicate.decided_by_worker()
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
-    _refuse_two_of_a_name(inputs)
     name = _own_name(name, {name for side in SIDES for name in inputs[side].names})
     return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
 
@@ -86,14 +88,6 @@ def _own_name(name: str, taken: set[str]) -> str:
     """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
     numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
     return next(free for free in numbered if free not in taken)
-
-
-def _refuse_two_of_a_name(inputs: dict[Side, Input]) -> None:
-    """Two joins that come together here were made apart, and Spark does not take two of one name."""
-    twice = inputs["l"].names & inputs["r"].names
-    if twice:
-        with explained_clash(twice):
-            inputs["l"].frame.crossJoin(inputs["r"].frame)
 
 
 def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:

@@ -93,7 +93,7 @@ def _sent(
 ) -> Iterator[tuple[Any, ...]]:
     from streamjoin.pane import Segment
 
-    for seq, sent in zip(numbers, parts, strict=False):
+    for sent, seq in zip(parts, numbers, strict=False):
         segment = Segment("", rows if len(sent.rows) == len(rows) else rows.take(sent.rows))
         block, since = segment.to_bytes(), segment.low.time
         for copy in sent.copies:

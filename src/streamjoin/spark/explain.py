@@ -147,7 +147,7 @@ def _layout(planned: Planned, chosen: bool) -> str:
     for side in SIDES:
         cost = layout.cost(side, plan)
         lines.append(f"a {NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {_about(cost.stored)}")
-    lines.append(f"the work is even {layout.is_even(plan)}")
+    lines.append(f"the work is even {layout.evenness(plan)}")
     return "\n".join(lines)
 
 

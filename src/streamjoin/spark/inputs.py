@@ -1,6 +1,6 @@
 """The inputs of a join: one or several DataFrames a side, their time and their watermark."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -78,24 +78,25 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     waits = [f.metadata[WATERMARK] for frame in given for f in frame.schema.fields if WATERMARK in f.metadata]
     wait = int(max(waits)) * 1000 if waits else None
     lags = any(f.metadata.get(LAGS) for frame in given for f in frame.schema.fields if f.name == column.path[0])
-    names = [name for frame in given for f in frame.schema.fields for name in f.metadata.get(NAMES, [])]
-    with explained_clash(name for name in names if names.count(name) > 1):
+    names = frozenset(n for frame in given for f in frame.schema.fields for n in f.metadata.get(NAMES, []))
+    with explained_clash():
         frame = reduce(DataFrame.unionByName, given)
-    return Input(side, frame, schema, column.path[0], micros, event, wait, lags, frozenset(names))
+    return Input(side, frame, schema, column.path[0], micros, event, wait, lags, names)
 
 
 @contextmanager
-def explained_clash(twice: Iterable[str]) -> Iterator[None]:
-    """Say which name is at fault where joins come together that report under the same one."""
+def explained_clash() -> Iterator[None]:
+    """Say what to do where joins come together that were made apart and report under one name."""
     try:
         yield
     except AnalysisException as error:
-        for name in twice:
-            raise StreamJoinError(
-                f"name: two joins that come together here both report as {name!r}, and a query needs a name for each: "
-                "give one of them another, join(..., name=...)"
-            ) from error
-        raise
+        if error.getCondition() != "DUPLICATED_METRICS_NAME":
+            raise
+        name = (error.getMessageParameters() or {}).get("metricName", "")
+        raise StreamJoinError(
+            f"name: two joins that come together here both report as {name!r}, and a query needs a name for each: "
+            "give one of them another, join(..., name=...)"
+        ) from error
 
 
 def _must_agree(named: str, frames: list[DataFrame]) -> None:

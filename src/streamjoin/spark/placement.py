@@ -4,8 +4,6 @@ Spark sends a group to partition ``pmod(murmur3(key), partitions)``. Small integ
 the key of cell c is an integer whose hash falls into partition ``c % partitions``: cells are spread evenly.
 """
 
-from typing import cast
-
 _MASK = 0xFFFFFFFF
 _SEED = 42
 
@@ -17,7 +15,7 @@ def dealt_keys(count: int, partitions: int) -> list[int]:
     >>> [spark_hash(key) % 2 for key in keys]
     [0, 1, 0, 1]
     """
-    keys: list[int | None] = [None] * count
+    keys = [0] * count
     following = list(range(partitions))  # the number that the next key of each partition gets
     missing, key = count, 0
     while missing:
@@ -26,7 +24,7 @@ def dealt_keys(count: int, partitions: int) -> list[int]:
             keys[number], following[partition] = key, number + partitions
             missing -= 1
         key += 1
-    return cast("list[int]", keys)
+    return keys
 
 
 def spark_hash(value: int) -> int:

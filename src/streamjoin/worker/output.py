@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.how import sides_of
-from streamjoin.predicate.expr import OTHER, Side
+from streamjoin.predicate.expr import Side
 from streamjoin.worker.plan import Plan
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
@@ -34,8 +34,11 @@ class Output:
         for start in range(0, len(at), size):
             piece = slice(start, start + size)
             own, times = _taken(payload, at[piece]), join_time[piece]
-            columns = {side: own, OTHER[side]: [pa.nulls(len(times), f.type) for f in self._plan.payload(OTHER[side])]}
-            yield self.block([column for each in sides_of(self._plan.how) for column in columns[each]], times)
+            columns = [own if each == side else self._absent(each, len(times)) for each in sides_of(self._plan.how)]
+            yield self.block([column for part in columns for column in part], times)
+
+    def _absent(self, side: Side, count: int) -> list[pa.Array]:
+        return [pa.nulls(count, field.type) for field in self._plan.payload(side)]
 
     def block(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
         """Columns of results with their time."""

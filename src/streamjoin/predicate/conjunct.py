@@ -42,6 +42,7 @@ class Equi(Conjunct):
     right: Key
     null_safe: bool
     kind = "equi"
+    decides: ClassVar[bool] = True
 
     @property
     def keys(self) -> tuple[Key, ...]:

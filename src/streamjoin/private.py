@@ -1,0 +1,41 @@
+"""Directories that nobody but this user and root can write to: what lies in them is trusted, compiled code is run.
+
+Every step of the path counts, links included: whoever may write to a directory above can put another one in its place.
+A directory for temporary files with the sticky bit is safe: there, only its owner renames an entry.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+
+def make_private(directory: Path) -> Path:
+    """The directory without links in its path, made if it was missing; PermissionError where others may write to it."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return check_private(directory)
+
+
+def check_private(directory: Path) -> Path:
+    """The directory without links in its path; PermissionError where anybody else may write to it.
+
+    It may belong to root and be readable only, as in an image that was prepared once for all users.
+    """
+    absolute, real = Path(os.path.abspath(directory)), directory.resolve(strict=True)  # noqa: PTH100 - keeps links
+    if not real.is_dir():
+        raise NotADirectoryError(f"{real} is not a directory")
+    for path in dict.fromkeys((absolute, *absolute.parents, real, *real.parents)):
+        if reason := _distrust(path, shared=path not in (absolute, real)):
+            raise PermissionError(f"{path} {reason}")
+    return real
+
+
+def _distrust(path: Path, *, shared: bool) -> str:
+    """Why somebody else may change what lies there; a `shared` directory may be open to all if it is sticky."""
+    found = path.lstat()
+    if found.st_uid not in (0, os.geteuid()):
+        return f"belongs to another user (uid {found.st_uid})"
+    if stat.S_ISLNK(found.st_mode) or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return ""
+    if shared and found.st_mode & stat.S_ISVTX:
+        return ""
+    return f"may be written to by others (mode {stat.S_IMODE(found.st_mode):o})"

@@ -23,7 +23,7 @@ from bench import report
 
 import streamjoin as sj
 from streamjoin.cli.workload import ON
-from streamjoin.spark.session import LOCAL_FILES
+from streamjoin.spark.settings import LOCAL_FILES
 
 WARM_UP = 8
 VARIANTS: dict[str, dict[str, str]] = {"plain": {}, "session": LOCAL_FILES}

@@ -9,7 +9,7 @@ from streamjoin.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
     from streamjoin.spark.progress import progress
-    from streamjoin.spark.session import session
+    from streamjoin.spark.session import configure, session
 
 __all__ = [
     "Cell",
@@ -19,6 +19,7 @@ __all__ = [
     "Scale",
     "StreamJoinError",
     "between",
+    "configure",
     "explain",
     "join",
     "last",
@@ -39,8 +40,8 @@ def __getattr__(name: str) -> Any:
         from streamjoin.spark.progress import progress
 
         return progress
-    if name == "session":
-        from streamjoin.spark.session import session
+    if name in ("configure", "session"):
+        from streamjoin.spark import session
 
-        return session
+        return getattr(session, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

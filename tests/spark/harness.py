@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import Row, StructType
 
 from streamjoin.reference import Batch
+from streamjoin.spark.compat import UTC, arrow_type
 
 Rows = Sequence[Mapping[str, Any]]
 EPOCH = datetime(1970, 1, 1)
@@ -36,7 +36,7 @@ class Feed:
     def __init__(self, directory: Path, schema: str) -> None:
         self.directory = directory
         self.schema = StructType.fromDDL(schema)
-        self._arrow: pa.Schema = to_arrow_schema(self.schema, timezone="UTC")
+        self._arrow = pa.schema([(field.name, arrow_type(field.dataType, UTC)) for field in self.schema.fields])
         self._count = 0
         directory.mkdir(parents=True)
 

@@ -125,7 +125,6 @@ def test_a_query_in_update_mode_yields_the_same_rows(spark: SparkSession, tmp_pa
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
     "HDFSBackedStateStoreProvider",
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
     "spark.sql.streaming.multipleWatermarkPolicy": "max",
     "spark.sql.ansi.enabled": "false",
     "spark.sql.caseSensitive": "true",

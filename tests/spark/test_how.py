@@ -66,8 +66,8 @@ def test_any_history_gives_the_reference_s_rows(
             for case in [
                 ("inner", "l.s = r.s", 11),  # Keyed(8, spread=2)
                 ("full", "l.s = r.s", 9),  # Keyed(9)
-                ("left", BANDS, 17),  # Grid(4, 4)
-                ("left_semi", BANDS, 17),  # Grid(17, 1)
+                ("full", BANDS, 17),  # Grid(4, 4)
+                ("left_semi", BANDS, 17),  # Grid(16, 1)
                 ("right", "l.y <= r.b", 3),  # Grid(1, 3)
             ]
         ),

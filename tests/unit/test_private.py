@@ -74,7 +74,7 @@ def test_a_directory_of_root_serves_another_user() -> None:
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="not a directory|File exists"):
+    with pytest.raises(OSError, match=r"not a directory|File exists"):
         make_private(tmp_path / "file")
     with pytest.raises(FileNotFoundError):
         check_private(tmp_path / "missing")

@@ -1,15 +1,15 @@
 """Which layout a join is given that asks for none, and which one can serve it.
 
-The rule, a pure function of the condition, of `how` and of the number of shuffle partitions n, which the checkpoint
-pins:
+The rule, a pure function of the condition, of `how` and of the number of shuffle partitions, which the checkpoint pins.
+It lays out n cells: as many as there are partitions, but no more than 16. Beyond, each row's copies and each cell's
+fixed cost outweigh what another cell would take over; a cluster that is larger asks for more by name.
 
-1. From 8 partitions on, where the condition has an equality (of dates, times or booleans alone it does not count: they
+1. From 8 cells on, where the condition has an equality (of dates, times or booleans alone it does not count: they
    have few values at a time): for an inner join ``Keyed(k, spread=2)``, with k the multiple of 4 that n reaches: two
    copies of each row, however large n is, and four cells for the hottest key. For another join ``Keyed(n)``, which
    keeps each row whose fate matters in one cell.
 2. Otherwise, where the fate of the rows of one side matters, ``Grid(n, 1)`` (for right rows ``Grid(1, n)``), which
-   keeps each of them in one cell. Up to 16 partitions: beyond, the copies of the other side cost more than a second
-   stage, except that a semi join cannot have one.
+   keeps each of them in one cell.
 3. For all others the grid nearest to a square that n has room for: it takes any condition and any skew, and its copies
    grow with the root of n. Bands are among them: whether values span enough of a band's buckets to keep n cells of
    `Keyed` busy, nobody knows beforehand.
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from streamjoin.worker import Plan
 
 ENOUGH = 8
-"""Partitions from which on fewer copies are worth more than certain balance."""
+"""Cells from which on fewer copies are worth more than certain balance."""
 
-MOST_COPIES = 16
-"""The most copies of a row that are made to spare others a second stage."""
+MOST_CELLS = 16
 
 
 def automatic(plan: "Plan", partitions: int) -> Layout:
     """The layout for this join on so many shuffle partitions."""
     from streamjoin.layout.keys import has_many_keys
 
+    cells = min(MOST_CELLS, partitions)
     preserved = [side for side in SIDES if plan.preserves(side)]
-    if partitions >= ENOUGH and has_many_keys(plan):
-        return Keyed(partitions) if preserved else Keyed(partitions // 4 * 4, spread=2)
-    if len(preserved) == 1 and (partitions <= MOST_COPIES or plan.how == "left_semi"):
-        return Grid(partitions, 1) if preserved == ["l"] else Grid(1, partitions)
-    return near_square(partitions)
+    if cells >= ENOUGH and has_many_keys(plan):
+        return Keyed(cells) if preserved else Keyed(cells // 4 * 4, spread=2)
+    if len(preserved) == 1:
+        return Grid(cells, 1) if preserved == ["l"] else Grid(1, cells)
+    return near_square(cells)
 
 
 def bound(layout: Layout, plan: "Plan") -> "Plan":

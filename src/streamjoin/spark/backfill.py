@@ -6,7 +6,6 @@ partition, the block that its time runs through: not the history.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from streamjoin.spark.collector import SHARED, labelled, place, settle, shared_o
 from streamjoin.spark.collector import packed as pack
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job, unpacked
+from streamjoin.spark.remote import remote
 
 if TYPE_CHECKING:
     from streamjoin.predicate.expr import Side
@@ -39,15 +39,15 @@ def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, ar
         side.sortWithinPartitions(f"c{source.time}", f"c{source.route}")  # the same order each time it is computed
         for side, source in ((left, job.sources["l"]), (right, job.sources["r"]))
     )
-    blocks = sorted_left.mapInArrow(partial(emit, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
-        sorted_right.mapInArrow(partial(emit, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
+    blocks = sorted_left.mapInArrow(remote(emit, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
+        sorted_right.mapInArrow(remote(emit, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
     )
     placed = blocks.where("block IS NOT NULL").repartition(job.partitions, "cell").sortWithinPartitions(*_ORDER)
     if not job.plan.shared:
-        return placed.mapInArrow(partial(_joined, packed, arrow), schema)
-    answers = placed.mapInArrow(partial(_answered, packed), SHARED)
+        return placed.mapInArrow(remote(_joined, packed, arrow), schema)
+    answers = placed.mapInArrow(remote(_answered, packed), SHARED)
     in_order = answers.repartition(job.partitions, F.expr(place(job))).sortWithinPartitions("stripe", "page")
-    return in_order.mapInArrow(partial(settle, packed, arrow, in_order=True), schema)
+    return in_order.mapInArrow(remote(settle, packed, arrow, in_order=True), schema)
 
 
 def _joined(job: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -20,6 +20,7 @@ from streamjoin.predicate.expr import NAMED, SIDES, Column, Key, Side, to_sql
 from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
+from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
 from streamjoin.spark.fields import (
     JOIN_TIME,
     Carried,
@@ -31,12 +32,11 @@ from streamjoin.spark.fields import (
 )
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explained_clash, read
 from streamjoin.spark.job import Job, KeySource, Source
-from streamjoin.spark.session import check
+from streamjoin.spark.python import check_python
+from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stream import stream
 from streamjoin.window import Both, Last, Window
 from streamjoin.worker import Plan
-
-_UTC = "UTC"
 
 
 def plan(
@@ -66,9 +66,10 @@ def plan(
         )
     if inputs["l"].names & inputs["r"].names:
         with explained_clash():
-            inputs["l"].frame.crossJoin(inputs["r"].frame)
+            analyze(inputs["l"].frame.crossJoin(inputs["r"].frame))
     spark = inputs["l"].frame.sparkSession
-    check(spark, streaming=inputs["l"].is_streaming)
+    check_settings(spark, streaming=inputs["l"].is_streaming)
+    check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
     predicate = parse(on, schemas["l"], schemas["r"], _typeof(inputs))
     if window is None:
@@ -146,11 +147,11 @@ class Planned:
             side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
         }
         left, right = (
-            pa.schema([(self._internal(c), arrow_type(c, _UTC)) for c in self.carried[side]]) for side in SIDES
+            pa.schema([(self._internal(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
         plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
-        self.partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        self.partitions = int(setting(spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or automatic(plan, self.partitions)
         self.plan = bound(self.layout, plan)
 
@@ -170,7 +171,7 @@ class Planned:
         for side in SIDES:
             frames[side], sources[side] = self._emitted(side)
         job = Job(self._name, self.text, self.plan, self.layout, self.tasks, sources, self._cache())
-        zone = self.spark.conf.get("spark.sql.session.timeZone") or _UTC
+        zone = arrow_zone(self.spark)
         carried = [
             (self._internal(c), c.type, arrow_type(c, zone))
             for side in sides_of(self.plan.how)
@@ -224,8 +225,8 @@ class Planned:
 
     def _cache(self) -> CacheSpec:
         return CacheSpec(
-            self.spark.conf.get("spark.streamjoin.cache.directory", "") or "",
-            int(self.spark.conf.get("spark.streamjoin.cache.maxBytes", "") or DEFAULT_BYTES),
+            setting(self.spark, "spark.streamjoin.cache.directory") or "",
+            int(setting(self.spark, "spark.streamjoin.cache.maxBytes") or DEFAULT_BYTES),
         )
 
     @property

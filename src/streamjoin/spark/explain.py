@@ -8,9 +8,10 @@ from textwrap import indent
 from streamjoin.duration import format_duration
 from streamjoin.how import How
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
-from streamjoin.predicate.expr import NAMED, SIDES, Side
+from streamjoin.predicate.expr import NAMED, SIDES
 from streamjoin.spark.build import Planned
-from streamjoin.spark.session import UNIX_SOCKETS
+from streamjoin.spark.compat import is_deterministic
+from streamjoin.spark.settings import advice
 from streamjoin.window import Between, Tumbling
 from streamjoin.worker.expiry import stay
 
@@ -193,20 +194,11 @@ def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
                 f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window keeps a row "
                 f"({format_duration(stays)}): most of what is kept waits for late rows"
             )
-    if planned.spark.conf.get(UNIX_SOCKETS, "false") != "true":
-        yield (
-            f"{UNIX_SOCKETS} is not set: Spark talks to its Python workers over TCP, which is slower and "
-            "under heavy load may stand still for minutes. Set it when the session is made"
-        )
+    yield from advice(planned.spark, streaming=planned.is_streaming)
     for side in SIDES:
-        if not _is_deterministic(planned, side):
+        if not is_deterministic(planned.inputs[side].frame):
             yield (
                 f"the {NAMED[side]} input has a column that differs each time it is computed (rand(), uuid(), "
                 "a user-defined function marked so): a task that is tried again may then lose or repeat results. "
                 "Compute it upstream and store it"
             )
-
-
-def _is_deterministic(planned: Planned, side: Side) -> bool:
-    frame = planned.inputs[side].frame
-    return bool(frame._jdf.queryExecution().analyzed().deterministic())

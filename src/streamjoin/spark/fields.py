@@ -7,7 +7,6 @@ import pyarrow as pa
 import sqlglot
 from pyspark.errors import PySparkException
 from pyspark.sql import types as spark_types
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -16,6 +15,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.how import How, sides_of
 from streamjoin.predicate.expr import NAMED, SIDES, Side
 from streamjoin.predicate.pointer import suggestion
+from streamjoin.spark import compat
 
 JOIN_TIME = "join_time"
 Path = tuple[str, ...]
@@ -138,9 +138,9 @@ def find(side: Side, path: Sequence[str], schema: StructType, where: str) -> Car
 
 
 def arrow_type(carried: Carried, zone: str) -> pa.DataType:
-    """The type in which Spark hands a column over."""
+    """The type in which Spark hands this column over."""
     try:
-        return to_arrow_type(carried.type, timezone=zone, error_on_duplicated_field_names_in_struct=True)
+        return compat.arrow_type(carried.type, zone)
     except PySparkException as error:
         written = f"{carried.side}.{'.'.join(carried.path)}"
         raise StreamJoinError(

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 from streamjoin.duration import Duration, microseconds
 from streamjoin.errors import StreamJoinError
 from streamjoin.predicate.expr import NAMED, Side
+from streamjoin.spark.compat import analyze
 from streamjoin.spark.fields import backticked, find
 
 WATERMARK = "spark.watermarkDelayMs"
@@ -81,6 +82,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     names = frozenset(n for frame in given for f in frame.schema.fields for n in f.metadata.get(NAMES, []))
     with explained_clash():
         frame = reduce(DataFrame.unionByName, given)
+        analyze(frame)
     return Input(side, frame, schema, column.path[0], micros, event, wait, lags, names)
 
 

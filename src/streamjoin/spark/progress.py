@@ -6,6 +6,8 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from streamjoin.spark.compat import observed
+
 _NONE_YET = "1970-01-01T00:00:00.000Z"
 
 
@@ -79,14 +81,13 @@ def all_progress(query: StreamingQuery, name: str = "streamjoin") -> list[Progre
 
 def parsed(report: Any, name: str) -> Progress | None:
     """One of Spark's reports; None where it does not tell of the join."""
-    metrics = report["observedMetrics"].get(name)
+    metrics = observed(report, name)
     if metrics is None or metrics["rows_left"] is None:
         return None
     watermark = datetime.fromisoformat(report["eventTime"].get("watermark", _NONE_YET))
-    values = metrics.asDict()
     return Progress(
         batch=report["batchId"],
         seconds=max(report["durationMs"].get("triggerExecution", 0), 1) / 1000,
         watermark=None if watermark == datetime.fromisoformat(_NONE_YET) else watermark,
-        **{**values, "loads": tuple(values["loads"])},
+        **{**metrics, "loads": tuple(metrics["loads"])},
     )

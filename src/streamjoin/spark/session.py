@@ -1,45 +1,17 @@
-"""A Spark session with what the join needs, and the check that a session has it."""
+"""A Spark session that has what a join needs: one of our making, or the user's."""
 
 import os
 import sys
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.spark.compat import setting
 from streamjoin.spark.java import ensure_java
+from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
-_STATE = "spark.sql.streaming.stateStore"
-_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-NEEDED = {
-    f"{_STATE}.providerClass": (_PROVIDER, "the join keeps its windows in several state variables"),
-    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": (
-        "true",
-        "otherwise every micro-batch uploads whole state files, not what it changed",
-    ),
-    "spark.sql.streaming.multipleWatermarkPolicy": (
-        "min",
-        "under any other policy the faster input's watermark would drop rows of the slower one that can still match",
-    ),
-    "spark.sql.ansi.enabled": ("true", "a condition means what it means in standard SQL"),
-    "spark.sql.caseSensitive": ("false", "names in a condition are matched without regard to case"),
-}
-"""The settings that a join depends on: their values, and why. All can be set on a running session."""
-
-UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
-"""Spark and its Python workers then talk without TCP. With it, when both ends of a connection have much to say, Linux
-can lose an acknowledgement and wait for minutes (docs/decisions/0008). Set when the session is made, or never."""
-
-_ADVISED = {
-    f"{_STATE}.checkpointFormatVersion": "2",  # a task that was given up cannot overwrite what its successor wrote
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
-    UNIX_SOCKETS: "true",
-}
-
-_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-LOCAL_FILES = {"spark.sql.streaming.checkpointFileManagerClass": _FILES}
-"""For checkpoints on a local disk. There the manager that Spark takes by default starts a process, `readlink`, for each
-path it touches, some forty in a micro-batch; this one renames as atomically and starts none for it."""
+SessionOrBuilder = TypeVar("SessionOrBuilder", SparkSession, SparkSession.Builder)
 
 
 def session(
@@ -64,8 +36,8 @@ def session(
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **{name: value for name, (value, _) in NEEDED.items()},
-        **_ADVISED,
+        **{wanted.name: wanted.value for wanted in (*MEANING, *STREAMING, *ADVISED, ARROW_BYTES)},
+        **WHEN_MADE,
         **(LOCAL_FILES if master.startswith("local") else {}),
         **(conf or {}),
     }
@@ -77,17 +49,28 @@ def session(
     return builder.getOrCreate()
 
 
-def check(spark: SparkSession, *, streaming: bool) -> None:
-    """Refuse a session that would make the join wrong or slow, and say what to change."""
-    wrong = []
-    for name, (value, reason) in NEEDED.items():
-        if name.startswith("spark.sql.streaming.") and not streaming:
-            continue
-        found = spark.conf.get(name, "")
-        if (found or "").lower() != value.lower():
-            wrong.append(f'spark.conf.set("{name}", "{value}")  # now {found or "not set"}: {reason}')
-    if wrong:
-        raise StreamJoinError(
-            "The Spark session lacks settings that the join depends on. Make it with streamjoin.session(), or say:\n"
-            + "\n".join(wrong)
-        )
+def configure(spark: SessionOrBuilder) -> SessionOrBuilder:
+    """Give a session of yours, or its builder, the settings that joins of streams need; returns what it was given.
+
+    On a session it sets ``spark.sql.streaming.*`` alone: the RocksDB state store, its changelog and safe checkpoint
+    format, and the `min` policy for watermarks. Queries started before, and checkpoints that exist, keep their own. A
+    builder is given Unix sockets for Spark's Python workers too, which a session that runs can no longer take.
+
+    >>> configure(spark).conf.get("spark.sql.streaming.multipleWatermarkPolicy")
+    'min'
+    """
+    wanted = {one.name: one for one in (*STREAMING, *ADVISED)}
+    if isinstance(spark, SparkSession.Builder):
+        for name, value in ({name: one.value for name, one in wanted.items()} | WHEN_MADE).items():
+            spark.config(name, value)
+        return spark
+    if not hasattr(spark, "conf"):
+        raise StreamJoinError(f"configure: got {spark!r}; expected a SparkSession or SparkSession.builder")
+    for one in wanted.values():
+        if not one.holds(spark):
+            spark.conf.set(one.name, one.value)
+    if (setting(spark, "spark.master") or "").startswith("local"):
+        for name, value in LOCAL_FILES.items():
+            if setting(spark, name) is None:
+                spark.conf.set(name, value)
+    return spark

@@ -1,0 +1,139 @@
+"""All that depends on which Spark it is: releases 4.0 to 4.3, classic or Connect.
+
+On Connect there is no JVM to ask: analysis waits until somebody asks for a schema, nobody can tell whether a plan is
+deterministic, and no listener of ours can be told that a query has ended.
+"""
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
+import pyspark
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.types import DataType
+
+VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+"""Of the client; Spark's own rules let a Connect client differ from its server, which then has the last word."""
+
+UTC = "UTC"
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled" if VERSION >= (4, 1) else None
+"""The setting by which Spark talks to its Python workers without TCP; a release before 4.1 has none."""
+
+_PACKAGE = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if VERSION >= (4, 1) else "")
+FILE_MANAGER = f"{_PACKAGE}.FileSystemBasedCheckpointFileManager"
+
+
+def is_classic(spark: SparkSession) -> bool:
+    """Whether the session's JVM can be asked; not so on Connect, whose sessions are of another class."""
+    return isinstance(spark, SparkSession)
+
+
+def setting(spark: SparkSession, name: str) -> str | None:
+    """A setting as Spark goes by it, with its default; None where it is not set and Spark tells no default.
+
+    Asked without a default of ours: Spark checks one as if it were set.
+    """
+    try:
+        return spark.conf.get(name)
+    except PySparkException as error:
+        if error.getCondition() == "SQL_CONF_NOT_FOUND":
+            return None
+        raise
+
+
+def python_of(spark: SparkSession) -> str | None:
+    """The command by which this host starts Spark's Python workers; None where workers run elsewhere."""
+    if not is_classic(spark) or not (spark.sparkContext.master or "").startswith("local"):
+        return None
+    return str(spark.sparkContext.pythonExec)
+
+
+# Frames
+
+
+def analyze(frame: DataFrame) -> None:
+    """Have Spark look at a plan now, so that what is wrong with it is raised here."""
+    frame.schema  # noqa: B018 - on Connect nothing is analyzed before
+
+
+def is_deterministic(frame: DataFrame) -> bool:
+    """Whether a plan yields the same rows each time; True where Spark cannot be asked."""
+    if not is_classic(frame.sparkSession):
+        return True
+    return bool(frame._jdf.queryExecution().analyzed().deterministic())
+
+
+# Types
+
+_TAKES_ZONE = "timezone" in signature(to_arrow_type).parameters
+
+
+def arrow_zone(spark: SparkSession) -> str:
+    """The zone that Spark wants on timestamps that Arrow hands to it; before 4.2 always UTC."""
+    return setting(spark, "spark.sql.session.timeZone") or UTC if _TAKES_ZONE else UTC
+
+
+def arrow_type(type: DataType, zone: str) -> pa.DataType:
+    """The type in which Spark hands a column over."""
+    convert: Any = to_arrow_type
+    known = {"timezone": zone} if _TAKES_ZONE else {}
+    return convert(type, error_on_duplicated_field_names_in_struct=True, **known)
+
+
+# Queries
+
+
+def observed(report: Any, name: str) -> Mapping[str, Any] | None:
+    """What was observed under a name in a progress report, by column."""
+    found = report["observedMetrics"].get(name)
+    if found is None:
+        return None
+    if isinstance(found, Mapping):
+        return found
+    row: dict[str, Any] = found.asDict()
+    return row
+
+
+def when_queries_end(spark: SparkSession, tell: Callable[[str], None]) -> None:
+    """Call a function with the id of every query that ends; never on Connect."""
+    if is_classic(spark):
+        spark.streams.addListener(cast("StreamingQueryListener", _EndListener(tell)))
+
+
+class _EndListener:
+    """Spark's own base class for listeners fetches every part of every progress report from Java, value by value.
+
+    That takes some 60 ms of a batch on two cores. This one takes the call and lets it go.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def onQueryStarted(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryProgress(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Tell its id."""
+        self._tell(str(event.id().toString()))
+
+    @property
+    def _jlistener(self) -> Any:
+        """What Spark registers."""
+        jvm: Any = SparkContext._jvm
+        return jvm.PythonStreamingQueryListenerWrapper(self)
+
+    class Java:
+        """What Java sees."""
+
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]

@@ -1,7 +1,8 @@
 """Durations as users write them, in whole microseconds.
 
 Event time is an int64 of microseconds, so every duration is one too. Text follows Spark's interval strings
-("1 day 2 hours"); a bare number is refused, because nobody can tell whether 15 means seconds or minutes.
+("1 day 2 hours") or is written short ("1d 2h", "250ms"); a bare number is refused, because nobody can tell whether 15
+means seconds or minutes.
 """
 
 import re
@@ -22,19 +23,33 @@ UNITS = {
     "microsecond": 1,
 }
 CALENDAR_UNITS = ("month", "quarter", "year")
+SHORT = {
+    short: unit
+    for unit, written in {
+        "week": ("w", "wk"),
+        "day": ("d",),
+        "hour": ("h", "hr"),
+        "minute": ("m", "min"),
+        "second": ("s", "sec"),
+        "millisecond": ("ms", "msec", "milli"),
+        "microsecond": ("us", "µs", "μs", "usec", "micro"),  # µ is on keyboards, μ is the Greek letter
+    }.items()
+    for short in written
+}
+"""As people write units: Spark's interval strings know none of these."""
 
 Duration = str | timedelta
 """What a user may write for a length of time."""
 
-_ACCEPTED = 'text such as "15 minutes", "1 day 2 hours" or "250 milliseconds", or a datetime.timedelta'
-_TERM = re.compile(r"\s*([+-]?)\s*(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})\s*([a-z]+)", re.IGNORECASE | re.ASCII)
+_ACCEPTED = 'text such as "15 minutes", "1 day 2 hours", "5s" or "250ms", or a datetime.timedelta'
+_TERM = re.compile(r"\s*([+-]?)\s*([0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})\s*([a-zµμ]+)", re.IGNORECASE)
 
 
 def microseconds(value: object, argument: str) -> int:
     """Return a duration in microseconds; `argument` is the name that an error mentions.
 
-    >>> microseconds("1 day 2 hours", "delay")
-    93600000000
+    >>> microseconds("1 day 2 hours", "delay"), microseconds("26h", "delay")
+    (93600000000, 93600000000)
     >>> microseconds(timedelta(milliseconds=250), "delay")
     250000
     """
@@ -84,7 +99,10 @@ def _parse(text: str, argument: str) -> int:
 
 
 def _unit(written: str, text: str, argument: str) -> int:
-    unit = written.lower().removesuffix("s")
+    if written == "M":
+        raise StreamJoinError(f"{argument}: {written!r} in {text!r} may mean minutes or months; write min or days")
+    lower = written.lower()
+    unit = SHORT.get(lower) or SHORT.get(lower.removesuffix("s")) or lower.removesuffix("s")
     if unit in CALENDAR_UNITS:
         raise StreamJoinError(
             f"{argument}: {text!r} uses {written!r}, whose length depends on the calendar, so a window of it "
@@ -92,7 +110,8 @@ def _unit(written: str, text: str, argument: str) -> int:
         )
     if unit not in UNITS:
         raise StreamJoinError(
-            f"{argument}: unknown unit {written!r} in {text!r}; the units are {', '.join(u + 's' for u in UNITS)}"
+            f"{argument}: unknown unit {written!r} in {text!r}; the units are "
+            f"{', '.join(u + 's' for u in UNITS)}, or short w, d, h, min, s, ms, us"
         )
     return UNITS[unit]
 

@@ -20,7 +20,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import Row, StructType
 
 from streamjoin.reference import Batch
-from streamjoin.spark.compat import UTC, arrow_type
+from streamjoin.spark.compat import arrow_type
 
 Rows = Sequence[Mapping[str, Any]]
 EPOCH = datetime(1970, 1, 1)
@@ -36,7 +36,7 @@ class Feed:
     def __init__(self, directory: Path, schema: str) -> None:
         self.directory = directory
         self.schema = StructType.fromDDL(schema)
-        self._arrow = pa.schema([(field.name, arrow_type(field.dataType, UTC)) for field in self.schema.fields])
+        self._arrow = pa.schema([(field.name, arrow_type(field.dataType, "UTC")) for field in self.schema.fields])
         self._count = 0
         directory.mkdir(parents=True)
 

@@ -43,7 +43,28 @@ READ = [
     # Number and grammatical number need not agree, as in Spark.
     Case("1 minutes", MINUTE),
     Case("2 minute", 2 * MINUTE),
+    # As people write them.
+    Case("5s", 5 * SECOND),
+    Case("5 sec", 5 * SECOND),
+    Case("5 secs", 5 * SECOND),
+    Case("10 min", 10 * MINUTE),
+    Case("10 mins", 10 * MINUTE),
+    Case("10m", 10 * MINUTE),
+    Case("250ms", 250_000),
+    Case("3 millis", 3_000),
+    Case("7us", 7),
+    Case("7µs", 7),
+    Case("7 μs", 7),
+    Case("7 micros", 7),
+    Case("2h", 2 * HOUR),
+    Case("2 hrs", 2 * HOUR),
+    Case("1d 2h", DAY + 2 * HOUR),
+    Case("1h30m", 90 * MINUTE),
+    Case("2w", 2 * WEEK),
+    Case("-1.5s", -1_500_000),
     # Case does not matter, nor does white space.
+    Case("5S", 5 * SECOND),
+    Case("10 MIN", 10 * MINUTE),
     Case("1 HOUR", HOUR),
     Case("3 Seconds", 3 * SECOND),
     Case("  15\tminutes\n", 15 * MINUTE),
@@ -93,8 +114,10 @@ def test_a_duration_is_whole_microseconds(case: Case) -> None:
     assert type(read) is int
 
 
-EXPECTED = 'expected text such as "15 minutes", "1 day 2 hours" or "250 milliseconds", or a datetime.timedelta'
-KNOWN = "the units are weeks, days, hours, minutes, seconds, milliseconds, microseconds"
+EXPECTED = 'expected text such as "15 minutes", "1 day 2 hours", "5s" or "250ms", or a datetime.timedelta'
+KNOWN = (
+    "the units are weeks, days, hours, minutes, seconds, milliseconds, microseconds, or short w, d, h, min, s, ms, us"
+)
 CALENDAR = (
     "whose length depends on the calendar, so a window of it has no fixed number of microseconds; "
     'write it in days, as in "30 days"'
@@ -121,9 +144,10 @@ REFUSED = [
     Refusal("1 month", f"delay: '1 month' uses 'month', {CALENDAR}"),
     Refusal("2 Quarters", f"delay: '2 Quarters' uses 'Quarters', {CALENDAR}"),
     Refusal("1 day 2 YEARS", f"delay: '1 day 2 YEARS' uses 'YEARS', {CALENDAR}"),
-    # Other units are listed rather than guessed: "min" might be read as minutes or as months.
-    Refusal("5 min", f"delay: unknown unit 'min' in '5 min'; {KNOWN}"),
-    Refusal("5 s", f"delay: unknown unit 's' in '5 s'; {KNOWN}"),
+    # Other units are listed rather than guessed.
+    Refusal("5M", "delay: 'M' in '5M' may mean minutes or months; write min or days"),
+    Refusal("5 mo", f"delay: unknown unit 'mo' in '5 mo'; {KNOWN}"),
+    Refusal("5 ns", f"delay: unknown unit 'ns' in '5 ns'; {KNOWN}"),
     Refusal("5 dayss", f"delay: unknown unit 'dayss' in '5 dayss'; {KNOWN}"),
     Refusal("1 day 3 nanoseconds", f"delay: unknown unit 'nanoseconds' in '1 day 3 nanoseconds'; {KNOWN}"),
     Refusal("1e3 seconds", f"delay: unknown unit 'e' in '1e3 seconds'; {KNOWN}"),

@@ -5,16 +5,17 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.markup import escape
 
 from streamjoin.cli.quiet import quiet, reason
 from streamjoin.errors import StreamJoinError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 INTERRUPTED = 130
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -38,12 +39,14 @@ def main() -> None:
     """
 
 
-Work = Callable[[SparkSession, Console, Callable[[], bool]], None]
+Work = Callable[["SparkSession", Console, Callable[[], bool]], None]
 """What a command does with Spark; it ends early when the function it is given says that the user wants it to."""
 
 
 def _on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings: Any) -> None:
     """Do something with a Spark session, and end with an exit code that scripts can use."""
+    from pyspark.errors import PySparkException
+
     console, errors = Console(), Console(stderr=True)
     log: Path | None = None
     code = 0
@@ -79,6 +82,14 @@ def _on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings: A
     if log:
         log.unlink(missing_ok=True)
     sys.exit(code)
+
+
+def _need_spark() -> None:
+    """End with a sentence where there is no Spark that serves."""
+    try:
+        import streamjoin.spark  # noqa: F401
+    except StreamJoinError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _interrupts() -> Callable[[], bool]:
@@ -140,6 +151,7 @@ def demo(window: float, partitions: int | None, master: str | None, verbose: boo
     Two streams of numbers from 1 to 10,000 are joined where both differ by at most 10, within a window of time. Event
     time goes by as fast as it can be processed.
     """
+    _need_spark()
     from streamjoin.cli.demo import Demo
     from streamjoin.cli.workload import Workload
 
@@ -244,6 +256,7 @@ def run(
     Files that appear in the directories are joined with all that came before them, within the window. A run that was
     stopped, or killed, goes on from its checkpoint.
     """
+    _need_spark()
     from streamjoin.cli.files import FileJoin, window_of
     from streamjoin.how import how_of, lets_out
     from streamjoin.layout import layout_of
@@ -264,7 +277,7 @@ def run(
     if o["flush"] and not (o["once"] and waits):
         raise click.UsageError("--flush is for --once with --how left, right, full or left_anti: others let out nobody")
 
-    def work(spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
+    def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
         schemas = o["left_schema"], o["right_schema"]
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
         job = FileJoin(**given, format=o["format_"], schemas=schemas, arguments=arguments)

@@ -13,6 +13,7 @@ from rich.table import Table
 from streamjoin.cli.display import Monitor, si, size
 from streamjoin.cli.workload import ON, BenchmarkSource, Workload
 from streamjoin.join import join
+from streamjoin.spark.compat import ENDS_BY_ITSELF
 from streamjoin.spark.progress import Progress
 from streamjoin.window import within
 
@@ -42,10 +43,11 @@ class Demo:
         console.print(f"[bold]{title}[/]\n  {ON}", highlight=False)
         with tempfile.TemporaryDirectory(prefix="streamjoin-demo-", ignore_cleanup_errors=True) as scratch:
             writer = self.frame(spark).writeStream.format("noop").option("checkpointLocation", scratch)
-            query = writer.trigger(availableNow=True).start()
+            writer = writer.trigger(availableNow=True) if ENDS_BY_ITSELF else writer.trigger(processingTime="0 seconds")
+            query = writer.start()
             try:
                 monitor = Monitor(query, "streamjoin", console, title, load.steps)
-                monitor.follow(interrupted)
+                monitor.follow(lambda: interrupted() or len(monitor.seen) >= load.steps)
             finally:
                 query.stop()
         if not interrupted():

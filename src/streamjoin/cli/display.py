@@ -102,6 +102,7 @@ class Monitor:
         return Group(*parts)
 
     def _figures(self, last: Progress) -> list[tuple[str, str, str]]:
+        segments = counted(last.segments, "segment")
         watermark = f"{last.watermark:%Y-%m-%d %H:%M:%S}" if last.watermark else "none yet"
         late = last.late_left + last.late_right
         dropped = f"{late} late, {last.invalid_rows} without time" if late or last.invalid_rows else ""
@@ -109,7 +110,11 @@ class Monitor:
             ("input", f"{si(last.rows_per_second)} rows/s", f"{si(last.rows_left + last.rows_right)} in this batch"),
             ("matches", f"{si(last.matches_per_second)} /s", f"{si(sum(p.matches for p in self.seen))} so far"),
             ("comparisons", f"{si(last.comparisons_per_second)} pairs/s", f"{si(last.examined)} looked at"),
-            ("windows", f"{si(last.state_rows)} rows", f"{size(last.state_bytes)} in {last.segments} segments"),
+            (
+                "windows",
+                f"{si(last.state_rows)} rows",
+                f"{size(last.state_bytes)} in {segments}",
+            ),
             ("watermark", watermark, dropped),
             ("batch", f"{last.seconds:.2f} s", f"number {last.batch}, joining {last.worker_seconds:.2f} s"),
         ]
@@ -128,18 +133,19 @@ def _loads(last: Progress) -> RenderableType:
     return table
 
 
-def matches_found(count: int) -> str:
-    """A number of matches in words.
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number of things in words.
 
-    >>> matches_found(1), matches_found(2000)
-    ('1 match', '2,000 matches')
+    >>> counted(1, "match", "matches"), counted(2000, "row")
+    ('1 match', '2,000 rows')
     """
-    return f"{count:,} {'match' if count == 1 else 'matches'}"
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def _line(last: Progress) -> str:
     return (
-        f"batch {last.batch}: {last.rows_left + last.rows_right} rows, {matches_found(last.matches)}, "
-        f"{si(last.comparisons_per_second)} pairs/s, windows {si(last.state_rows)} rows {size(last.state_bytes)}, "
+        f"batch {last.batch}: {counted(last.rows_left + last.rows_right, 'row')}, "
+        f"{counted(last.matches, 'match', 'matches')}, {si(last.comparisons_per_second)} pairs/s, "
+        f"windows {counted(last.state_rows, 'row')} {size(last.state_bytes)}, "
         f"load spread {last.load_std_percent:.1f} %, {last.seconds:.2f} s"
     )

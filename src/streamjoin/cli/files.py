@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 from rich.console import Console
 
-from streamjoin.cli.display import Monitor, matches_found, si
+from streamjoin.cli.display import Monitor, counted
 from streamjoin.cli.heartbeat import Heartbeat, zoned
 from streamjoin.cli.quiet import reason
 from streamjoin.duration import UNITS, microseconds
@@ -82,7 +82,10 @@ class FileJoin:
     def _followed(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
         writer = result.writeStream.format(self.format).options(**self._header, checkpointLocation=self._checkpoint)
-        writer = writer.trigger(availableNow=True) if self.once else writer.trigger(processingTime=self.trigger)
+        if self.once:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=_in_milliseconds(self.trigger))
         query = writer.start(self.out)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
         try:
@@ -94,12 +97,12 @@ class FileJoin:
     def _summarize(self, seen: list[Progress], console: Console) -> None:
         rows = sum(p.rows_left + p.rows_right for p in seen)
         late = sum(p.late_left + p.late_right for p in seen)
-        noted = f", {late:,} late {'row' if late == 1 else 'rows'} dropped" if late else ""
-        found = matches_found(sum(p.matches for p in seen))
-        said = [f"{si(rows)} rows in, {found} found{noted}; results in {self.out}"]
+        noted = f", {counted(late, 'late row')} dropped" if late else ""
+        found = counted(sum(p.matches for p in seen), "match", "matches")
+        said = [f"{counted(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
         if seen and (waiting := seen[-1].waiting_rows):
             said.append(
-                f"{waiting:,} {'row has' if waiting == 1 else 'rows have'} met nobody so far: to come out when the "
+                f"{counted(waiting, 'row has', 'rows have')} met nobody so far: to come out when the "
                 "watermark has passed their last chance, or now with --once --flush (rows of their time that come "
                 "afterwards are late)"
             )
@@ -128,6 +131,11 @@ class FileJoin:
 
     def _inferred(self, spark: SparkSession, path: str) -> StructType:
         return spark.read.format(self.format).options(**_INFERRING.get(self.format, {})).load(path).schema
+
+
+def _in_milliseconds(trigger: str) -> str:
+    """An interval as Spark reads it, which knows no short units."""
+    return f"{microseconds(trigger, '--trigger') // _MILLISECOND} milliseconds"
 
 
 def _parsed(ddl: str) -> StructType:

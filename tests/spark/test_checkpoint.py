@@ -78,7 +78,9 @@ CHANGES: dict[str, tuple[Arguments, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param("window", marks=pytest.mark.every_spark), *(CHANGES.keys() - {"window"})]
+)
 def test_another_join_is_refused_with_both_plans(spark: SparkSession, begun: FileJoin, change: str) -> None:
     other, was, now = CHANGES[change]
     with pytest.raises(StreamingQueryException) as refused:
@@ -93,6 +95,7 @@ def test_another_join_is_refused_with_both_plans(spark: SparkSession, begun: Fil
 
 
 @pytest.mark.slow
+@pytest.mark.every_spark
 def test_another_delay_goes_on_and_so_does_the_old_join_after_a_refusal(spark: SparkSession, tmp_path: Path) -> None:
     told = begin(spark, tmp_path, Arguments())
     with pytest.raises(StreamingQueryException):

@@ -45,6 +45,7 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], cwd=home, env=environment(), capture_output=True, text=True)
 
 
+@pytest.mark.every_spark
 def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(tmp_path: Path) -> None:
     options = ["--rate=2000", "--window=20", "--seconds=60", "--step=15", "--skew=0.5", "--disorder=1"]
     done = run(tmp_path, "demo", *options)

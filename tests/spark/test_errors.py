@@ -89,6 +89,7 @@ def test_a_stream_is_not_joined_with_a_table(spark: SparkSession, rows: DataFram
         sj.join(rows, stream, delay="1 second", **GOOD)
 
 
+@pytest.mark.every_spark
 def test_joins_that_come_together_need_names_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     stream = feed(tmp_path, "ts timestamp, x int", [[]]).stream(spark)
     one, other, named = (

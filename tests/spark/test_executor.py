@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from tests.spark.filejoin import FileJoin, write_inputs
 
 
+@pytest.mark.every_spark
 def test_numba_missing_on_an_executor_is_told_in_one_paragraph(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

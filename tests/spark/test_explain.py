@@ -22,6 +22,7 @@ def explain(rows: DataFrame, **arguments: Any) -> Explanation:
     return sj.explain(rows, rows, **{"on": ON, "window": sj.within("5 seconds"), "time": "ts", **arguments})
 
 
+@pytest.mark.every_spark
 def test_every_conjunct_is_shown_with_what_serves_it(rows: DataFrame) -> None:
     text = str(explain(rows))
     for kind, part, by in [
@@ -114,6 +115,7 @@ def test_a_delay_is_compared_with_how_long_rows_stay(
     assert any("is longer than the window keeps a row" in said for said in told.warnings) == warns
 
 
+@pytest.mark.every_spark
 def test_a_column_that_differs_each_time_is_warned_of(rows: DataFrame) -> None:
     told = sj.explain(
         rows.selectExpr("*", "rand() AS u"), rows, on="l.k = r.k", window=sj.within("5 seconds"), time="ts"

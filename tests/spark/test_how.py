@@ -48,7 +48,10 @@ SERVING: dict[How, list[Layout | str]] = {
 
 @pytest.mark.parametrize(
     ("how", "on", "window", "layout"),
-    [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)],
+    [
+        *(pytest.param(*case, marks=pytest.mark.every_spark) for case in CASES),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE),
+    ],
     ids=str,
 )
 def test_any_history_gives_the_reference_s_rows(
@@ -151,7 +154,7 @@ def joined(left: list[Row], right: list[Row], on: Callable[[Row, Row], bool | No
 @pytest.mark.parametrize(
     ("first", "second", "third", "layout"),
     [
-        ("left", "full", "left_anti", "auto"),
+        pytest.param("left", "full", "left_anti", "auto", marks=pytest.mark.every_spark),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in [("full", "left_semi", "left", sj.Grid(1, 1)), ("left_anti", "right", "full", sj.Grid(2, 2))]
@@ -204,7 +207,7 @@ def test_three_joins_in_a_row_see_each_other_s_rows_in_time(
 @pytest.mark.parametrize(
     ("how", "layout"),
     [
-        ("full", sj.Grid(2, 2)),
+        pytest.param("full", sj.Grid(2, 2), marks=pytest.mark.every_spark),
         ("left_semi", "auto"),
         *(
             pytest.param(*case, marks=pytest.mark.slow)

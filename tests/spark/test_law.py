@@ -244,7 +244,18 @@ def as_joined(row: Row) -> Joined:
     return Joined(*(side if side.get("ts") is not None else None for side in (left, right)), values[-1])
 
 
-@pytest.mark.parametrize("on", [pytest.param(on, marks=() if on in QUICK else pytest.mark.slow) for on in CONDITIONS])
+EVERY_SPARK = "levenshtein(l.s, r.s) <= 1 AND abs(l.x - r.a) <= 2"
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        pytest.param(
+            on, marks=pytest.mark.every_spark if on == EVERY_SPARK else () if on in QUICK else pytest.mark.slow
+        )
+        for on in CONDITIONS
+    ],
+)
 def test_any_history_gives_the_reference_s_rows(spark: SparkSession, tmp_path: Path, on: str) -> None:
     number = list(CONDITIONS).index(on)
     window, layout = WINDOWS[number % len(WINDOWS)], KEYED.get(on, LAYOUTS[number % len(LAYOUTS)])

@@ -178,6 +178,7 @@ def test_a_join_is_joined_again(spark: SparkSession, tmp_path: Path, one: Any, o
     assert sum(found.metric("late_left", "second")) == 0
 
 
+@pytest.mark.every_spark
 def test_windows_of_results_are_complete_when_they_are_emitted(spark: SparkSession, tmp_path: Path) -> None:
     left, right = ([1, 2, 9], [4, 12], [21], [40], [41]), ([3, 11], [2, 13], [5, 22], [40], [41])
     result = joined(*(seconds(tmp_path, *side).stream(spark) for side in (left, right)), delay="10 seconds")

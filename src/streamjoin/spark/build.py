@@ -225,8 +225,8 @@ class Planned:
 
     def _cache(self) -> CacheSpec:
         return CacheSpec(
-            setting(self.spark, "spark.streamjoin.cache.directory") or "",
-            int(setting(self.spark, "spark.streamjoin.cache.maxBytes") or DEFAULT_BYTES),
+            setting(self.spark, "spark.streamjoin.cache.directory", declared=False) or "",
+            int(setting(self.spark, "spark.streamjoin.cache.maxBytes", declared=False) or DEFAULT_BYTES),
         )
 
     @property

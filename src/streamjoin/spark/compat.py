@@ -33,11 +33,15 @@ def is_classic(spark: SparkSession) -> bool:
     return isinstance(spark, SparkSession)
 
 
-def setting(spark: SparkSession, name: str) -> str | None:
-    """A setting as Spark goes by it, with its default; None where it is not set and Spark tells no default.
+def setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | None:
+    """A setting as Spark goes by it, with its default; None where it has neither.
 
-    Asked without a default of ours: Spark checks one as if it were set.
+    `declared` says that Spark knows the setting and may have a default for it. Asked without a default of ours: Spark
+    checks one as if it were set.
     """
+    found = spark.conf.get(name, None)
+    if found is not None or not declared:
+        return found
     try:
         return spark.conf.get(name)
     except PySparkException as error:
@@ -102,9 +106,9 @@ def observed(report: Any, name: str) -> Mapping[str, Any] | None:
     found = report["observedMetrics"].get(name)
     if found is None:
         return None
-    if isinstance(found, Mapping):
-        return found
     row: dict[str, Any] = found.asDict()
+    if row.keys() == {"schema", "values"}:  # so on Connect
+        return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True))
     return row
 
 

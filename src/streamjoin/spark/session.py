@@ -69,8 +69,8 @@ def configure(spark: SessionOrBuilder) -> SessionOrBuilder:
     for one in wanted.values():
         if not one.holds(spark):
             spark.conf.set(one.name, one.value)
-    if (setting(spark, "spark.master") or "").startswith("local"):
+    if (setting(spark, "spark.master", declared=False) or "").startswith("local"):
         for name, value in LOCAL_FILES.items():
-            if setting(spark, name) is None:
+            if setting(spark, name, declared=False) is None:
                 spark.conf.set(name, value)
     return spark

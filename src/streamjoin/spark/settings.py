@@ -19,11 +19,17 @@ class Setting:
     name: str
     value: str
     otherwise: str
+    declared: bool = True
+    """Whether Spark tells a default."""
 
     def holds(self, spark: SparkSession) -> bool:
         """Whether the session has a value that serves; a vendor's own RocksDB does."""
-        found = (setting(spark, self.name) or "").lower()
+        found = (self.found(spark) or "").lower()
         return "rocksdb" in found if self.value == _PROVIDER else found == self.value.lower()
+
+    def found(self, spark: SparkSession) -> str | None:
+        """What the session has."""
+        return setting(spark, self.name, declared=self.declared)
 
     def line(self) -> str:
         """How to set it, in Python."""
@@ -51,6 +57,7 @@ ADVISED = (
         f"{_STATE}.rocksdb.changelogCheckpointing.enabled",
         "true",
         "every micro-batch uploads whole state files, not only what it changed",
+        declared=False,
     ),
     Setting(
         f"{_STATE}.checkpointFormatVersion",
@@ -97,7 +104,7 @@ def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
         yield f"{names}. Call streamjoin.configure(spark)"
     if _bytes(setting(spark, ARROW_BYTES.name)) > int(ARROW_BYTES.value):
         yield f"{ARROW_BYTES.name} is above 16 MiB: {ARROW_BYTES.otherwise}. {ARROW_BYTES.line()}"
-    if UNIX_SOCKETS and setting(spark, UNIX_SOCKETS) != "true":
+    if UNIX_SOCKETS and setting(spark, UNIX_SOCKETS, declared=False) != "true":
         yield (
             f"{UNIX_SOCKETS} is not set: Spark talks to its Python workers over TCP, which is slower and under heavy "
             "load may stand still for minutes. It can only be set when the session is made: "
@@ -106,7 +113,7 @@ def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
 
 
 def _lines(spark: SparkSession, wanted: list[Setting]) -> str:
-    return "\n".join(f"{one.line()}  # now {setting(spark, one.name) or 'not set'}: {one.otherwise}" for one in wanted)
+    return "\n".join(f"{one.line()}  # now {one.found(spark) or 'not set'}: {one.otherwise}" for one in wanted)
 
 
 def _bytes(value: str | None) -> int:

@@ -1,0 +1,172 @@
+"""Sessions as users make them, each a program of its own: ``python -m tests.spark.sessions plain DIRECTORY``.
+
+What a join yields is compared with Spark's own join of the same rows in the same session.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.spark.compat import UNIX_SOCKETS
+from tests.spark.harness import Run, run, spark_join, values
+
+ON = "abs(l.x - r.x) <= 3"
+WINDOW = {"window": sj.within("10s"), "time": "ts"}
+LOCAL_TIMES = "timestamp'2026-03-08 01:59:00' + make_interval(0, 0, 0, 0, 0, 0, id % 400) AS ts"
+"""Around the hour that New York leaves out."""
+
+
+def table(spark: SparkSession, rows: int = 600, seed: int = 0) -> DataFrame:
+    return spark.range(rows).selectExpr(LOCAL_TIMES, "id", f"int((id * 7919 + {seed}) % 1000) AS x")
+
+
+def stream(spark: SparkSession, home: Path, name: str, rows: DataFrame) -> DataFrame:
+    """The rows as a stream of one micro-batch."""
+    rows.coalesce(1).write.mode("overwrite").parquet(str(home / name))
+    return spark.readStream.schema(rows.schema).parquet(str(home / name))
+
+
+@contextmanager
+def refusal(*parts: str) -> Iterator[None]:
+    """A `StreamJoinError` that says all this."""
+    with pytest.raises(sj.StreamJoinError) as refused:
+        yield
+    for part in parts:
+        assert part in str(refused.value)
+
+
+def must_agree(found: Any, left: DataFrame, right: DataFrame) -> None:
+    wanted = values(spark_join(left, right, ON, 10_000_000).collect())
+    assert len(wanted) > 500, "too few matches to tell"
+    assert values(found) == wanted
+
+
+def must_join_batches(spark: SparkSession) -> None:
+    left, right = table(spark), table(spark, seed=1)
+    must_agree(sj.join(left, right, on=ON, **WINDOW).collect(), left, right)
+
+
+def must_join_streams(spark: SparkSession, home: Path) -> Run:
+    left, right = table(spark), table(spark, seed=1)
+    sides = stream(spark, home, "left", left), stream(spark, home, "right", right)
+    found = run(sj.join(*sides, on=ON, delay="1 min", **WINDOW))
+    must_agree(found.rows, left, right)
+    return found
+
+
+def plain(home: Path) -> None:
+    """Nothing set at all: `local[*]`, 200 shuffle partitions, another state store."""
+    spark = SparkSession.builder.getOrCreate()
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "200"
+    before = spark.conf.getAll
+    must_join_batches(spark)
+    left = stream(spark, home, "left", table(spark))
+    with refusal("call streamjoin.configure(spark) once", "providerClass", "HDFSBackedStateStoreProvider"):
+        sj.join(left, left, on=ON, delay="1 minute", **WINDOW)
+    assert sj.configure(spark) is spark
+    changed = dict(set(spark.conf.getAll.items()) - set(before.items()))
+    assert changed
+    assert all(name.startswith("spark.sql.streaming.") for name in changed), changed
+    advice = sj.explain(left, left, on=ON, delay="1 minute", **WINDOW)
+    assert "16 cells on 200 shuffle partitions" in str(advice)
+    assert any("maxBytesPerBatch" in warning for warning in advice.warnings)
+    assert not any("changelog" in warning for warning in advice.warnings)
+    found = must_join_streams(spark, home)
+    assert [len(loads) for loads in found.metric("loads")] == [16]
+
+
+def foreign(home: Path) -> None:
+    """ANSI off and case-sensitive names, another time zone; the builder configured."""
+    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", 3)
+    builder = builder.config("spark.sql.ansi.enabled", "false").config("spark.sql.caseSensitive", "true")
+    builder = builder.config("spark.sql.session.timeZone", "America/New_York")
+    assert sj.configure(builder) is builder
+    spark = builder.getOrCreate()
+    if UNIX_SOCKETS:
+        assert spark.conf.get(UNIX_SOCKETS) == "true"
+    for name, value in (("spark.sql.ansi.enabled", "true"), ("spark.sql.caseSensitive", "false")):
+        line = f'spark.conf.set("{name}", "{value}")'
+        with refusal(line, "change your other queries too"):
+            must_join_batches(spark)
+        exec(line, {"spark": spark})
+    must_join_batches(spark)
+    must_join_streams(spark, home)
+    with refusal("expected a SparkSession or SparkSession.builder"):
+        sj.configure("spark")  # type: ignore[type-var]
+
+
+def other_python(home: Path) -> None:
+    """Spark's workers are to run with the Python on the PATH, which is not ours."""
+    del home
+    assert "PYSPARK_PYTHON" not in os.environ
+    spark = SparkSession.builder.master("local[1]").getOrCreate()
+    with refusal("which does not have streamjoin", f"PYSPARK_PYTHON={sys.executable}", "bare/python3"):
+        must_join_batches(spark)
+
+
+def connect(home: Path) -> None:
+    """Spark Connect: no JVM to ask."""
+    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    must_join_batches(spark)
+    left = stream(spark, home, "left", table(spark))
+    with refusal("call streamjoin.configure(spark) once"):
+        sj.join(left, left, on=ON, delay="1 minute", **WINDOW)
+    assert sj.configure(spark) is spark
+    must_join_streams(spark, home)
+    one = sj.join(left, left, on=ON, delay="1 minute", select=["l.id", "l.x"], **WINDOW)
+    other = sj.join(left, left, on=ON, delay="1 minute", how="left", select=["l.id", "l.x"], **WINDOW)
+    with refusal("name: two joins that come together here"):
+        sj.join(one, other, on="l.x = r.x", window=sj.within("1s"), time="join_time")
+    assert "Grid(" in str(sj.explain(left, left, on=ON, delay="1 minute", **WINDOW))
+    must_restart(spark, home)
+
+
+def must_restart(spark: SparkSession, home: Path) -> None:
+    """A left join goes on from its checkpoint, in a chain with another one, and tells its figures."""
+    rows = table(spark, 300)
+    rows.where("id % 2 = 0").coalesce(1).write.parquet(str(home / "halves"))
+
+    def once() -> Any:
+        source = spark.readStream.schema(rows.schema).parquet(str(home / "halves"))
+        unmatched = sj.join(
+            source,
+            source,
+            on="l.id = r.id + 1",
+            delay="1 min",
+            how="left",
+            select=["l.id AS id", "r.id AS other"],
+            **WINDOW,
+        )
+        pairs = sj.join(
+            unmatched, source, on="l.id = r.id", time=("join_time", "ts"), window=sj.within("10 min"), delay="1 min"
+        )
+        writer = pairs.writeStream.option("checkpointLocation", str(home / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(str(home / "pairs"))
+        query.awaitTermination()
+        return sj.progress(query)
+
+    first = once()
+    assert first is not None
+    assert first.rows_left == 150
+    rows.where("id % 2 = 1").coalesce(1).write.mode("append").parquet(str(home / "halves"))
+    once()
+    found = spark.read.parquet(str(home / "pairs")).selectExpr("id_l", "other").collect()
+    # Rows 1 to 299 meet the one before them in either batch; row 0 is still waiting.
+    assert sorted((row.id_l, row.other) for row in found) == [(n, n - 1) for n in range(1, 300)]
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {
+    scenario.__name__: scenario for scenario in (plain, foreign, other_python, connect)
+}
+
+if __name__ == "__main__":
+    SCENARIOS[sys.argv[1]](Path(sys.argv[2]))
+    print("all is well")  # noqa: T201

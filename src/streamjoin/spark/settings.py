@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import FILE_MANAGER, UNIX_SOCKETS, setting
+from streamjoin.spark import NEWEST
+from streamjoin.spark.compat import FILE_MANAGER, UNIX_SOCKETS, VERSION, setting
 
 _STATE = "spark.sql.streaming.stateStore"
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -98,6 +100,8 @@ def check_settings(spark: SparkSession, *, streaming: bool) -> None:
 
 def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
     """What the session could be given to run a join faster or more safely, with the line that does it."""
+    if VERSION > NEWEST:
+        yield f"Spark {pyspark.__version__} is newer than the releases that this streamjoin was tested with"
     lacking = [wanted for wanted in ADVISED if streaming and not wanted.holds(spark)]
     if lacking:
         names = " and ".join(f"{wanted.name} is not {wanted.value}: {wanted.otherwise}" for wanted in lacking)

@@ -16,7 +16,7 @@ from streamjoin.spark.remote import remote
 from tests.spark.processes import PATIENCE_SECONDS, ROOT, SOURCES
 
 
-def run_scenario(name: str, home: Path, **environment: str) -> None:
+def run_scenario(name: str, home: Path, *more: str, **environment: str) -> None:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_", "SPARK_", "STREAMJOIN_"))}
     ours = {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(SOURCES), os.environ.get("PYTHONPATH", "")]),
@@ -25,7 +25,7 @@ def run_scenario(name: str, home: Path, **environment: str) -> None:
         "PYTHONWARNINGS": "ignore",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.sessions", name, str(home)],
+        [sys.executable, "-m", "tests.spark.sessions", name, str(home), *more],
         cwd=home,  # where a plain session leaves its warehouse
         env=kept | ours | environment,
         stdin=subprocess.DEVNULL,
@@ -41,6 +41,11 @@ def run_scenario(name: str, home: Path, **environment: str) -> None:
 @pytest.mark.parametrize("name", ["plain", pytest.param("foreign", marks=pytest.mark.every_spark)])
 def test_a_session_of_the_users_own(name: str, tmp_path: Path) -> None:
     run_scenario(name, tmp_path, PYSPARK_PYTHON=sys.executable)
+
+
+@pytest.mark.slow
+def test_a_stream_on_two_hundred_partitions(tmp_path: Path) -> None:
+    run_scenario("plain", tmp_path, "200", PYSPARK_PYTHON=sys.executable)
 
 
 def test_workers_with_another_python_are_told_before_the_query_starts(tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ def test_windows_layouts_and_the_reference_serve() -> None:
 
 @pytest.mark.parametrize("verb", REFUSED)
 def test_a_verb_says_what_to_install(verb: str) -> None:
-    caught = f"\nimport streamjoin as sj\ntry:\n    {REFUSED[verb]}\nexcept sj.StreamJoinError as error:\n    print(error)"
+    caught = (
+        f"\nimport streamjoin as sj\ntry:\n    {REFUSED[verb]}\nexcept sj.StreamJoinError as error:\n    print(error)"
+    )
     assert "pip install 'streamjoin[spark]'" in run(caught).stdout
 
 

@@ -197,8 +197,8 @@ def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
     idle = planned.tasks - planned.layout.cells
     if planned.is_streaming and idle > planned.layout.cells:
         yield (
-            f"{idle} of {planned.tasks} shuffle partitions have no cell, but cost Spark a task and a state store each in "
-            f'every micro-batch. Before the first start say spark.conf.set("spark.sql.shuffle.partitions", '
+            f"{idle} of {planned.tasks} shuffle partitions have no cell, but cost Spark a task and a state store each "
+            f'in every micro-batch. Before the first start say spark.conf.set("spark.sql.shuffle.partitions", '
             f"{planned.layout.cells}), or about as many as there are cores: the checkpoint keeps it"
         )
     yield from advice(planned.spark, streaming=planned.is_streaming)

@@ -31,6 +31,7 @@ class Progress:
     state_rows: int
     state_bytes: int
     segments: int
+    uncached_segments: int
     rows_sent: int
     probes: int
     waiting_rows: int

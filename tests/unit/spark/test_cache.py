@@ -1,18 +1,17 @@
 import fcntl
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
 from streamjoin import StreamJoinError
 from streamjoin.pane import Segment
-from streamjoin.spark import cache
-from streamjoin.spark.cache import ABANDONED_SECONDS, CacheSpec, SegmentCache, remove
+from streamjoin.spark import budget, cache, cachedir
+from streamjoin.spark.cache import CacheSpec, SegmentCache, remove
 from tests.segments import everything, plain, stamped
 from tests.spark.damage import DAMAGES, damage
 
@@ -23,11 +22,12 @@ PLENTY = 1 << 30
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a Python worker that has not yet served any query."""
-    monkeypatch.setattr(cache, "_verified", {})
-    monkeypatch.setattr(cache, "_locks", locks := {})
+    for module, name in ((cache, "_verified"), (cache, "_warned"), (budget, "_sizes")):
+        monkeypatch.setattr(module, name, {})
+    monkeypatch.setattr(cachedir, "_locks", locks := {})
     yield
     for lock in locks.values():
-        lock.close()
+        os.close(lock)
 
 
 @pytest.fixture
@@ -35,8 +35,16 @@ def spec(tmp_path: Path) -> CacheSpec:
     return CacheSpec(str(tmp_path / "cache"), PLENTY)
 
 
-def cell(spec: CacheSpec, query: str = "query", join: str = "join", number: int = 0) -> SegmentCache:
-    return SegmentCache(spec, query, join, number, spec.most_bytes)
+def query(name: str) -> str:
+    """The id of a query."""
+    return str(uuid5(NAMESPACE_OID, name))
+
+
+QUERY = query("query")
+
+
+def cell(spec: CacheSpec, query: str = QUERY, join: str = "join", number: int = 0, cells: int = 1) -> SegmentCache:
+    return SegmentCache(spec, query, join, number, cells)
 
 
 def only_file(spec: CacheSpec) -> Path:
@@ -59,10 +67,10 @@ def test_a_segment_comes_back_as_it_was_put(spec: CacheSpec) -> None:
 def test_a_segment_is_found_under_its_name_content_cell_join_and_query_alone(spec: CacheSpec) -> None:
     digest = cell(spec).put(SEGMENT)
     assert digest
-    assert digest != cell(spec, query="other").put(Segment("l1", stamped([1, 2])))
+    assert digest != cell(spec, query=query("other")).put(Segment("l1", stamped([1, 2])))
     assert cell(spec).get("l1", "0" * 16) is None
     assert cell(spec).get("l2", digest) is None
-    assert cell(spec, query="another").get("l1", digest) is None
+    assert cell(spec, query=query("another")).get("l1", digest) is None
     assert cell(spec, join="other").get("l1", digest) is None
     assert cell(spec, number=1).get("l1", digest) is None
 
@@ -126,14 +134,6 @@ def test_a_file_deleted_while_it_is_in_use_does_no_harm(spec: CacheSpec) -> None
     batch.close()
 
 
-def test_what_finds_no_room_is_not_written(spec: CacheSpec) -> None:
-    size = len(SEGMENT.to_bytes())
-    for most, fits in ((2 * size, True), (2 * size - 1, False), (0, False)):
-        bounded = SegmentCache(spec, f"at most {most}", "join", 0, most)
-        assert most == 0 or bounded.put(SEGMENT)
-        assert (bounded.put(Segment("l2", everything())) is not None) == fits
-
-
 def test_a_sweep_keeps_what_it_is_told_to_keep(spec: CacheSpec) -> None:
     own = cell(spec)
     digests = {name: own.put(Segment(name, stamped([1, 2]))) for name in ("l1", "l2", "r1")}
@@ -154,75 +154,10 @@ def test_without_a_place_to_write_nothing_is_cached_and_nothing_fails(tmp_path: 
     own.check()
 
 
-def left_behind(spec: CacheSpec, query: str, age: float) -> Path:
-    directory = spec.root / query
-    directory.mkdir(parents=True)
-    lock = directory / "lock"
-    lock.touch()
-    os.utime(lock, (time.time() - age, time.time() - age))
-    return directory
-
-
-def test_what_was_abandoned_long_ago_is_removed_by_the_next_query(spec: CacheSpec) -> None:
-    old = left_behind(spec, "old", ABANDONED_SECONDS + 60)
-    recent = left_behind(spec, "recent", ABANDONED_SECONDS - 60)
-    foreign = spec.root / "somebody's"
-    foreign.mkdir()
-    cell(spec)
-    assert not old.exists()
-    assert recent.exists()
-    assert foreign.exists(), "without a lock it is no directory of ours"
-
-
-def test_what_another_process_uses_stays_however_old(spec: CacheSpec) -> None:
-    used = left_behind(spec, "used", 10 * ABANDONED_SECONDS)
-    program = f"""
-import fcntl, sys
-lock = open({str(used / "lock")!r}, "ab")
-fcntl.flock(lock, fcntl.LOCK_SH)
-print("locked", flush=True)
-sys.stdin.read()
-"""
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout
-        assert holder.stdout.readline() == b"locked\n"
-        cell(spec, query="first")
-        assert used.exists()
-        holder.kill()
-    cell(spec, query="second")
-    assert not used.exists()
-
-
-def test_a_process_that_serves_a_query_holds_its_lock(spec: CacheSpec) -> None:
-    cell(spec)
-    with (spec.root / "query" / "lock").open("rb") as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def test_a_query_that_goes_on_stays_young(spec: CacheSpec) -> None:
-    cell(spec)
-    lock = spec.root / "query" / "lock"
-    os.utime(lock, (0, 0))
-    cell(spec)
-    assert time.time() - lock.stat().st_mtime < 60
-
-
 def test_a_removed_directory_is_made_anew_and_locked(spec: CacheSpec) -> None:
     cell(spec).put(SEGMENT)
-    remove(spec, "query")
-    assert not (spec.root / "query").exists()
+    remove(spec, QUERY)
+    assert not (spec.root / QUERY).exists()
     assert cell(spec).put(SEGMENT)
-    with (spec.root / "query" / "lock").open("rb") as lock, pytest.raises(BlockingIOError):
+    with (spec.root / QUERY / "lock").open("rb") as lock, pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def test_the_directory_is_for_its_owner_alone(spec: CacheSpec) -> None:
-    cell(spec)
-    assert spec.root.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_directory_of_another_user_is_not_used(spec: CacheSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec.root.mkdir()
-    monkeypatch.setattr(os, "getuid", lambda: spec.root.stat().st_uid + 1)
-    assert cell(spec).put(SEGMENT) is None
-    assert not list(spec.root.iterdir())

@@ -103,7 +103,7 @@ def _lies_at(file: int, path: Path) -> bool:
     """Whether this is still the file of that name."""
     try:
         return os.path.samestat(os.fstat(file), path.lstat())
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

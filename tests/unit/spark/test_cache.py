@@ -1,55 +1,17 @@
-import fcntl
-import os
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from uuid import NAMESPACE_OID, uuid5
+from typing import Any
 
 import pytest
 
 from streamjoin import StreamJoinError
 from streamjoin.pane import Segment
-from streamjoin.spark import budget, cache, cachedir
-from streamjoin.spark.cache import CacheSpec, SegmentCache, remove
-from tests.segments import everything, plain, stamped
+from streamjoin.spark import cache
+from streamjoin.spark.cache import CacheSpec
+from tests.segments import plain, stamped
 from tests.spark.damage import DAMAGES, damage
-
-SEGMENT = Segment("l1", everything())
-PLENTY = 1 << 30
-
-
-@pytest.fixture(autouse=True)
-def fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in a Python worker that has not yet served any query."""
-    for module, name in ((cache, "_verified"), (cache, "_warned"), (budget, "_sizes")):
-        monkeypatch.setattr(module, name, {})
-    monkeypatch.setattr(cachedir, "_locks", locks := {})
-    yield
-    for lock in locks.values():
-        os.close(lock)
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> CacheSpec:
-    return CacheSpec(str(tmp_path / "cache"), PLENTY)
-
-
-def query(name: str) -> str:
-    """The id of a query."""
-    return str(uuid5(NAMESPACE_OID, name))
-
-
-QUERY = query("query")
-
-
-def cell(spec: CacheSpec, query: str = QUERY, join: str = "join", number: int = 0, cells: int = 1) -> SegmentCache:
-    return SegmentCache(spec, query, join, number, cells)
-
-
-def only_file(spec: CacheSpec) -> Path:
-    [found] = [path for path in spec.root.glob("*/*/*/*") if path.is_file()]
-    return found
+from tests.unit.spark.cells import PLENTY, SEGMENT, cell, only_file, query, segments
 
 
 def test_a_segment_comes_back_as_it_was_put(spec: CacheSpec) -> None:
@@ -154,10 +116,77 @@ def test_without_a_place_to_write_nothing_is_cached_and_nothing_fails(tmp_path: 
     own.check()
 
 
-def test_a_removed_directory_is_made_anew_and_locked(spec: CacheSpec) -> None:
+def test_a_link_under_the_name_of_a_segment_is_not_followed(spec: CacheSpec, tmp_path: Path) -> None:
+    digest = cell(spec).put(SEGMENT)
+    assert digest
+    path = only_file(spec)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cell(spec).get("l1", digest) is None
+
+
+def test_a_sweep_leaves_what_is_no_segment(spec: CacheSpec) -> None:
     cell(spec).put(SEGMENT)
-    remove(spec, QUERY)
-    assert not (spec.root / QUERY).exists()
-    assert cell(spec).put(SEGMENT)
-    with (spec.root / QUERY / "lock").open("rb") as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    notes = only_file(spec).with_name("notes.txt")
+    notes.write_text("mine")
+    cell(spec).sweep([])
+    assert segments(spec) == [notes]
+
+
+def test_a_link_in_place_of_a_cell_s_directory_is_not_swept(
+    spec: CacheSpec, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell(spec)
+    [directory] = spec.root.glob("*/*/0")
+    (tmp_path / "mine").mkdir()
+    mine = tmp_path / "mine" / "l1~mine"
+    mine.write_text("mine")
+    directory.rmdir()
+    directory.symlink_to(mine.parent)
+    linked = cell(spec)
+    linked.sweep([])
+    assert linked.put(SEGMENT) is None
+    assert mine.exists()
+    assert "is a link" in caplog.text
+
+
+def test_what_a_process_remembers_of_verified_files_is_bounded(
+    spec: CacheSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_VERIFIED", 100)
+    old: list[tuple[str, str]] = []
+    for batch in range(300):  # each by another process, as far as this one knows: what it deletes is not seen here
+        own, now = cell(spec), []
+        for number in range(10):
+            name = f"l{10 * batch + number}"
+            now.append((name, own.put(Segment(name, stamped([batch, number]))) or ""))
+            assert own.get(*now[-1])
+        for path in segments(spec):
+            if path.name in {"~".join(entry) for entry in old}:
+                path.unlink()
+        own.close()
+        old = now
+    assert len(cache._verified) == 100
+    assert all(str(path) in cache._verified for path in segments(spec))
+
+
+def test_a_file_in_use_is_verified_once_however_many_others_come(
+    spec: CacheSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_VERIFIED", 10)
+    read = Segment.from_bytes
+    verified: list[str] = []
+
+    def counting(buffer: Any, name: str, *, verify: bool = True) -> Segment:
+        verified.extend([name] if verify else [])
+        return read(buffer, name, verify=verify)
+
+    monkeypatch.setattr(Segment, "from_bytes", counting)
+    steady = cell(spec).put(SEGMENT) or ""
+    for number in range(2, 30):
+        own = cell(spec)
+        name = f"l{number}"
+        assert own.get("l1", steady)
+        assert own.get(name, own.put(Segment(name, stamped([number]))) or "")
+        own.close()
+    assert verified.count("l1") == 1

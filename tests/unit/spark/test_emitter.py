@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def test_batches_stay_within_the_bound_and_hold_every_copy_once(
     batches = list(emitted(told, "l", iter([given]), 0, 1 << 18))
     sizes = [[block.as_buffer().size for block in batch["block"] if block.is_valid] for batch in batches]
     assert all(sum(blocks) <= most or len(blocks) == 1 for blocks in sizes)
+    assert all(sum(blocks) + following[0] > most for blocks, following in pairwise(sizes[:-1]))  # none in vain
     assert len(batches) > 5
     assert list(records(iter(batches))) == whole
     texts = Counter(

@@ -13,7 +13,7 @@ import pytest
 from streamjoin.spark import cachedir
 from streamjoin.spark.cache import CacheSpec, remove
 from streamjoin.spark.cachedir import ABANDONED_SECONDS, MARK
-from tests.unit.spark.cells import QUERY, SEGMENT, cell, query
+from tests.unit.spark.cells import PLENTY, QUERY, SEGMENT, cell, query
 
 SOMEBODY = 54321
 OLD, YOUNG = ABANDONED_SECONDS + 60, ABANDONED_SECONDS - 60
@@ -195,6 +195,14 @@ def test_an_interrupted_removal_leaves_the_mark(spec: CacheSpec, monkeypatch: py
 def test_the_directory_is_for_its_owner_alone(spec: CacheSpec) -> None:
     cell(spec)
     assert spec.root.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_is_missing_is_made_for_its_owner_under_any_umask(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        assert cell(CacheSpec(str(tmp_path / "a" / "b"), PLENTY)).put(SEGMENT)
+    finally:
+        os.umask(before)
 
 
 def test_a_directory_for_temporary_files_serves(spec: CacheSpec) -> None:

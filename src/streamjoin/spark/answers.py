@@ -23,7 +23,7 @@ _Place = bytes | tuple[int, int]  # a block in memory, or its offset and length 
 
 
 class Answers:
-    """Blocks by page and cell, as `unpack` reads them."""
+    """Blocks by page and by the cell that sent them."""
 
     def __init__(self) -> None:
         self._places: defaultdict[Page, defaultdict[int, list[_Place]]] = defaultdict(lambda: defaultdict(list))

@@ -71,7 +71,7 @@ class CellProcessor(StatefulProcessor):
             self._state.save(job, b"", {})
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        """The watermark has moved on in a batch without rows: let out who has waited."""
+        """The watermark has moved on in a batch without rows: emit rows that are now decided."""
         del expiredTimerInfo
         started = perf_counter()
         job = unpacked(self._job)
@@ -101,7 +101,7 @@ def _way_back(old: str, new: str) -> str:
     was, now = layout.search(old), layout.search(new)
     if was and now and was.groups() != now.groups() and layout.sub("", old) == layout.sub("", new):
         return (
-            "Only the layout differs, which hangs on the number of shuffle partitions: to go on, set "
+            "Only the layout differs, which depends on the number of shuffle partitions: to go on, set "
             f"spark.sql.shuffle.partitions to {was[2]} and take layout={was[1]}, or auto if it was that."
         )
     return "Start with a new checkpoint, or with the old join."

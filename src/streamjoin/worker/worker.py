@@ -3,7 +3,7 @@
 A batch of rows is admitted, then
 
 1. probe: every row that probes here meets the live rows of the other side;
-2. expire: rows that the watermark has left behind are let go, and come out where they met nobody and that matters;
+2. expire: rows that the watermark has passed are dropped, and emitted where they are unmatched and the join says so;
 3. store: every row that is stored here is kept for rows to come. The papers store before they expire; this way round a
    row that is over as soon as it is there is never kept.
 

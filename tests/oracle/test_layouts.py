@@ -14,7 +14,7 @@ from streamjoin.how import How
 from streamjoin.layout import Layout, bound
 from streamjoin.pane import Rows
 from streamjoin.reference import Batch, Joined, Row, content
-from streamjoin.worker import Block, Plan, Worker, decided
+from streamjoin.worker import Block, Plan, Undecided, Worker, decide
 from tests.blocks import to_block, to_joined
 from tests.oracle.test_worker import ARRIVING, INNER, expect, plans
 from tests.strategies import WINDOWS, multiset
@@ -68,23 +68,26 @@ def test_cells_that_share_a_row_agree_on_who_met_nobody(data: st.DataObject) -> 
     found: list[Joined] = []
     for batch in [*batches, None]:
         cells = [{"l": [], "r": []} for _ in workers] if batch is None else routed(layout, plan, batch)
+        undecided: list[list[Undecided]] = []
         for worker, blocks in zip(workers, cells, strict=True):
             steps = worker.finish() if batch is None else worker.process(blocks["l"], blocks["r"], batch.watermark)
-            found += to_joined(plan, steps)
-        found += to_joined(plan, agreed(layout, workers))
+            told = list(steps)
+            undecided.append([part for part in told if isinstance(part, Undecided)])
+            found += to_joined(plan, (part for part in told if not isinstance(part, Undecided)))
+        found += to_joined(plan, agreed(layout, undecided))
     assert multiset(found) == multiset(expect(plan, batches).rows), layout
 
 
-def agreed(layout: Grid, workers: Sequence[Worker]) -> Iterator[pa.RecordBatch]:
-    """Who met nobody in any cell of a stripe, in the batch that was last."""
+def agreed(layout: Grid, undecided: Sequence[Sequence[Undecided]]) -> Iterator[pa.RecordBatch]:
+    """The rows that are unmatched in all cells of a stripe, given what each cell said in one batch."""
     for side, count in (("l", layout.m), ("r", layout.n)):
         for stripe in range(count):
             answers = [
-                [(part.ranks, part.results) for part in workers[cell].undecided if part.side == side]
+                [(part.ranks, part.results) for part in undecided[cell] if part.side == side]
                 for cell in layout.stripe(side, stripe)
             ]
             if all(answers):
-                yield from decided(answers)
+                yield from decide(answers[0], [[ranks for ranks, _ in answer] for answer in answers[1:]])
 
 
 @settings(max_examples=max(100, settings().max_examples))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def segment_files(root: Path) -> list[Path]:
-    """All segments in a cache: <root>/<query>/<join>/<cell>/<segment>."""
+    """All segments in a cache: <root>/streamjoin-segments-<uid>/<query>/<join>/<cell>/<segment>."""
     found = [Path(place) / name for place, _, names in os.walk(root) for name in names]  # without what goes meanwhile
-    return [path for path in found if len(path.relative_to(root).parts) == 4]
+    return [path for path in found if len(path.relative_to(root).parts) == 5]
 
 
 def _deleted(path: Path, chance: random.Random) -> None:

@@ -126,7 +126,7 @@ def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypa
     monkeypatch.setattr(streamjoin.worker, "Worker", Watched)
     monkeypatch.setattr(backfill, "STEP_ROWS", 4000)
     steps = backfill._worked(job, blocks())
-    found = sum(results.num_rows for _, _, of_step in steps for results in of_step)
+    found = sum(results.num_rows for _, of_step in steps for results in of_step)
     assert found == sum(history - abs(distance) for distance in range(-2000, 2001, 50))
     assert len(held) == 2 * history // 4000
     assert max(size.live_left + size.live_right for size in held) <= 2 * (2000 + 4000)

@@ -6,11 +6,13 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
 
-from streamjoin.spark.cache import ABANDONED_SECONDS
+from streamjoin.spark.cache import CacheSpec
+from streamjoin.spark.cachedir import ABANDONED_SECONDS, MARK
 from tests.spark.damage import DAMAGES, damage, segment_files
 from tests.spark.live import live
 
@@ -57,8 +59,10 @@ def test_files_stay_within_the_bound_and_results_stay_exact(
             join.feed()
             most = max(most, sum(path.stat().st_size for path in segment_files(join.job.cache)))
         assert join.is_exact
+        uncached = [told["observedMetrics"]["streamjoin"]["uncached_segments"] for told in join.progress]
     assert most <= most_bytes
     assert most > 0 or not most_bytes
+    assert uncached[-1] > 0, "nothing tells that the cache is too small"
 
 
 def test_files_go_when_their_rows_expire_and_the_directory_goes_when_the_query_stops(
@@ -73,7 +77,8 @@ def test_files_go_when_their_rows_expire_and_the_directory_goes_when_the_query_s
             join.feed(skip=skip)
         assert not old & set(segment_files(join.job.cache))
         assert join.is_exact
-        directory = join.job.cache / join.query.id
+        assert {told["observedMetrics"]["streamjoin"]["uncached_segments"] for told in join.progress} == {0}
+        directory = CacheSpec(str(join.job.cache), 0).root / join.query.id
         assert directory.exists()
         join.query.stop()
         assert eventually(lambda: not directory.exists()), "the query's directory is still there"
@@ -83,12 +88,15 @@ def test_what_a_crashed_query_left_behind_is_removed_and_what_is_in_use_is_not(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"
-    abandoned, in_use, recent = (cache / name for name in ("abandoned", "in use", "recent"))
-    for directory in (abandoned, in_use, recent):
+    root = CacheSpec(str(cache), 0).root
+    root.mkdir(mode=0o700, parents=True)
+    abandoned, in_use, recent = (root / str(uuid4()) for _ in range(3))
+    theirs = cache / "theirs"
+    for directory in (abandoned, in_use, recent, theirs):
         segment = directory / "join" / "0" / "l1~0"
         segment.parent.mkdir(parents=True)
         segment.write_bytes(bytes(100))
-        (directory / "lock").touch()
+        (directory / "lock").write_bytes(MARK)
         if directory != recent:
             old = time.time() - 2 * ABANDONED_SECONDS
             os.utime(directory / "lock", (old, old))
@@ -97,6 +105,7 @@ def test_what_a_crashed_query_left_behind_is_removed_and_what_is_in_use_is_not(
         with live(spark, tmp_path) as join:
             join.feed()
     assert not abandoned.exists()
+    assert (theirs / "join" / "0" / "l1~0").exists(), "a directory beside ours was deleted"
     assert {in_use / "join" / "0" / "l1~0", recent / "join" / "0" / "l1~0"} <= set(segment_files(cache))
 
 

@@ -422,3 +422,9 @@ def test_a_file_that_many_write_is_always_whole(tmp_path: Path) -> None:
     while any(writer.is_alive() for writer in writers):
         assert len(Segment.open(tmp_path / "l1")) % 1000 == 0
     assert [path.name for path in tmp_path.iterdir()] == ["l1"]
+
+
+@given(rows_of_all_types(), st.integers(0, 3))
+def test_the_size_is_bounded_without_packing(rows: Rows, start: int) -> None:
+    segment = Segment("l1", rows.slice(start), INDEX)
+    assert 0 <= segment.bound_size() - len(segment.to_bytes()) <= 1024 + 256 * len(rows.payload.columns)

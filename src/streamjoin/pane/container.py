@@ -39,6 +39,7 @@ ALIGNMENT = 64
 _HEADER = struct.Struct("<8sIIQQ24x")
 _CHECKSUM = struct.Struct("<Q")
 _START = _HEADER.size + _CHECKSUM.size
+_FAR = 10**15  # an offset with as many digits as any
 
 Buffer: TypeAlias = Any  # bytes, mmap, memoryview, pyarrow.Buffer: whatever lends its bytes
 
@@ -82,6 +83,18 @@ def pack(contents: Contents) -> list[Buffer]:
     length = _START + len(encoded) + sum(map(len, body))
     header = _HEADER.pack(MAGIC, VERSION, len(encoded), length, hashed.intdigest())
     return [header, _CHECKSUM.pack(xxh3_64_intdigest(header + encoded)), encoded, *body]
+
+
+def bound_size(contents: Contents) -> int:
+    """At least as many bytes as `pack` gives, and few more, without copying or hashing a value."""
+    directory = {
+        "notes": contents.notes,
+        "arrays": {name: [a.dtype.str, a.shape, _FAR] for name, a in contents.arrays.items()},
+        "batches": {name: [_FAR, _FAR] for name in contents.batches},
+    }
+    sizes = [array.nbytes for array in contents.arrays.values()]
+    sizes += [_bound_ipc(batch) for batch in contents.batches.values()]
+    return _START + _aligned(len(json.dumps(directory, separators=(",", ":")))) + sum(map(_aligned, sizes))
 
 
 def digest(buffer: Buffer) -> str:
@@ -172,6 +185,13 @@ def _ipc(batch: Any) -> Buffer:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(_canonical(batch))
     return memoryview(sink.getvalue())
+
+
+def _bound_ipc(batch: Any) -> int:
+    dictionaries = (c.dictionary.nbytes + ALIGNMENT for c in batch.columns if pa.types.is_dictionary(c.type))
+    framing = ALIGNMENT * (2 + batch.num_columns)  # ends of the stream, masks that Arrow adds
+    size: int = batch.schema.serialize().size + pa.ipc.get_record_batch_size(batch) + framing + sum(dictionaries)
+    return size
 
 
 def _canonical(batch: Any) -> Any:

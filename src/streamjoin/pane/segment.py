@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.pane.container import Buffer, Contents, SegmentError, pack, unpack
+from streamjoin.pane.container import Buffer, Contents, SegmentError, bound_size, pack, unpack
 from streamjoin.pane.rows import KeyColumn, Rows
 
 Number: TypeAlias = bool | int | float
@@ -104,7 +104,11 @@ class Segment:
 
     def packed(self) -> list[Buffer]:
         """The bytes of `to_bytes` in pieces, without copying them together."""
-        return pack(self._contents())
+        return pack(self._contents(map(_canonical, self.rows.keys)))
+
+    def bound_size(self) -> int:
+        """At least as many bytes as `packed` gives, and few more; costs next to nothing."""
+        return bound_size(self._contents(self.rows.keys))
 
     @classmethod
     def from_bytes(cls, buffer: Buffer, name: str, *, verify: bool = True) -> "Segment":
@@ -137,12 +141,12 @@ class Segment:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return cls.from_bytes(mapped, name, verify=verify)
 
-    def _contents(self) -> Contents:
+    def _contents(self, keys: Iterable[KeyColumn]) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"time": self.rows.time}
         if self.rows.rank is not None:
             arrays["rank"] = self.rows.rank
         batches = {"payload": self.rows.payload}
-        for number, key in enumerate(map(_canonical, self.rows.keys)):
+        for number, key in enumerate(keys):
             arrays[f"key {number}"] = key.values
             if key.valid is not None:
                 arrays[f"valid {number}"] = key.valid

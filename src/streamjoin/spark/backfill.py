@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.collector import SHARED, labelled, place, settle, shared_out
+from streamjoin.spark.collector import SHARED, labelled, place, settle, share_out
 from streamjoin.spark.collector import packed as pack
 from streamjoin.spark.emitter import EMITTED, emit
 from streamjoin.spark.job import Job, unpacked
@@ -22,7 +22,7 @@ from streamjoin.spark.remote import remote
 
 if TYPE_CHECKING:
     from streamjoin.predicate.expr import Side
-    from streamjoin.worker import Block, Worker
+    from streamjoin.worker import Block, Found
 
 BLOCK_ROWS = 1 << 14
 """A block is no longer than this: from each partition a cell holds one beyond its window."""
@@ -52,35 +52,38 @@ def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, ar
 
 def _joined(job: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function of `mapInArrow` that joins the cells of a partition, one after the other."""
-    for _, _, found in _worked(unpacked(job), batches):
+    for _, found in _worked(unpacked(job), batches):
         for results in found:
             yield labelled(results, schema)
 
 
 def _answered(job: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same where several cells decide who met nobody: results and answers, as `settle` takes them."""
+    """The same where several cells decide which rows are unmatched: results and answers, as `settle` takes them."""
+    from streamjoin.worker import Undecided
+
     told = unpacked(job)
-    for cell, worker, found in _worked(told, batches):
-        for results in found:
-            yield _shared([(cell, -1, 0, pack(results))])
-        if answers := [(cell, *answer) for answer in shared_out(told.layout, cell, worker.undecided)]:
-            yield _shared(answers)
+    for cell, found in _worked(told, batches):
+        for part in found:
+            if isinstance(part, Undecided):
+                yield _shared([(cell, *answer) for answer in share_out(told.layout, cell, part)])
+            else:
+                yield _shared([(cell, -1, 0, pack(part))])
 
 
 def _shared(records: list[tuple[int, int, int, bytes]]) -> pa.RecordBatch:
     return pa.record_batch([list(column) for column in zip(*records, strict=True)], schema=_SHARED)
 
 
-def _worked(job: Job, batches: Iterator[pa.RecordBatch]) -> "Iterator[tuple[int, Worker, Iterator[pa.RecordBatch]]]":
-    """Step by step the number of a cell, its worker and what it finds."""
+def _worked(job: Job, batches: Iterator[pa.RecordBatch]) -> "Iterator[tuple[int, Iterator[Found]]]":
+    """Step by step the number of a cell and what its worker finds."""
     from streamjoin.worker import Worker
 
     records = (record for batch in batches for record in _records(batch))
     for key, of_cell in groupby(records, key=lambda record: record["cell"]):
         cell, worker = job.cells.index(key), Worker(job.plan, journal=False)
         for since, blocks in _steps(of_cell):
-            yield cell, worker, worker.process(blocks["l"], blocks["r"], since)
-        yield cell, worker, worker.finish()
+            yield cell, worker.process(blocks["l"], blocks["r"], since)
+        yield cell, worker.finish()
 
 
 def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

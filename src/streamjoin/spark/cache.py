@@ -3,7 +3,6 @@
 State is the truth; this is what makes it cheap. A cell lands on another Python worker from batch to batch, and reading
 its window from state would cost more than joining it. So every held segment, merged and indexed, is also a file:
 
-    <root>/<query>/lock                         held shared by each Python worker that serves the query
     <root>/<query>/<join>/<cell>/l1-l8~<digest>  written by rename, never changed, named by its content
 
 The manifest in state names the digest of each file, so a file of an attempt that failed is never taken for another.
@@ -12,34 +11,38 @@ meanwhile fails the task, and the next attempt reads that segment from state. Wh
 join goes on from state.
 
 A cell deletes files once neither the state that its batch began with nor the one that it ends with names them: the
-batch may still be tried again. What nobody deletes because a query or a machine died is removed by the first join
-that starts on the host an hour later and can lock the query's directory.
+batch may still be tried again. Whole directories are the business of `cachedir`, sizes that of `budget`.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import logging
 import mmap
 import os
-import shutil
+import re
 import struct
 import tempfile
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.pane import Segment, SegmentError, digest, write_whole
+from streamjoin.spark import cachedir
+from streamjoin.spark.budget import Room
 
-ABANDONED_SECONDS = 3600
-DEFAULT_BYTES = 16 << 30
+DEFAULT_BYTES = -1
+"""Stands for the part of the disk that `budget` names; each host works it out for itself."""
+
+MOST_VERIFIED = 1 << 13
+"""Of so many files a process remembers that it has verified them; those used least recently are verified again."""
+
+_SEGMENT = re.compile(r"\.?[lr]\d.*~.*")  # a file of ours, or its draft
 
 _log = logging.getLogger(__name__)
-_locks: dict[Path, IO[bytes]] = {}  # of this process
-_verified: dict[Path, "_Stamp"] = {}  # of this process
+_verified: dict[str, "_Stamp"] = {}  # of this process, used most recently last
+_warned: dict[tuple[str, ...], None] = {}  # of this process
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class CacheSpec:
 
     @property
     def root(self) -> Path:
-        """The directory of all queries."""
-        return Path(self.directory) if self.directory else Path(tempfile.gettempdir()) / f"streamjoin-{os.getuid()}"
+        """The directory of ours that holds all queries."""
+        return Path(self.directory or tempfile.gettempdir()) / f"streamjoin-segments-{os.geteuid()}"
 
 
 class _Stamp(NamedTuple):
@@ -67,23 +70,33 @@ class _Stamp(NamedTuple):
 
 
 class SegmentCache:
-    """The files of one cell, for one batch."""
+    """The files of one cell, out of `cells` of its join, for one batch."""
 
-    def __init__(self, spec: CacheSpec, query: str, join: str, cell: int, most_bytes: int) -> None:
-        self._directory = spec.root / query / hashlib.sha256(join.encode()).hexdigest()[:12] / str(cell)
-        self._most_bytes = most_bytes
+    def __init__(self, spec: CacheSpec, query: str, join: str, cell: int, cells: int) -> None:
+        self._query, self._join = query, join
+        self._directory: Path | None = None
         self._mapped: list[tuple[int, _Stamp, Path]] = []
         try:
-            _claim(spec.root, query)
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            _log.warning("no segment cache in %s: %s; windows are read from state", self._directory, error)
+            own = cachedir.claim(spec.root, query)
+            of_join = cachedir.make_directory(own / hashlib.sha256(join.encode()).hexdigest()[:12])
+            self._directory = cachedir.make_directory(of_join / str(cell))
+        except (OSError, ValueError) as error:
+            _warn_once(
+                ("no directory", str(spec.root), type(error).__name__),
+                f"no segment cache in {spec.root}: {error}. Windows are read from state in every batch, which is slow. "
+                "Set spark.streamjoin.cache.directory to a directory in which only this user may write",
+            )
+            return
+        share = None if spec.most_bytes < 0 else spec.most_bytes // cells
+        self._room = Room(own.parent, self._directory, share)
 
     def get(self, name: str, written: str) -> Segment | None:
         """The segment that was written with this digest, if it is here and whole."""
-        path = self._path(name, written)
+        if self._directory is None:
+            return None
+        path = self._directory / f"{name}~{written}"
         try:
-            file = os.open(path, os.O_RDONLY)
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             return None
         stamp = _Stamp.of(file)
@@ -92,26 +105,42 @@ class SegmentCache:
             mapped = mmap.mmap(file, 0, access=mmap.ACCESS_READ)
             if digest(mapped) != written:
                 raise SegmentError(name, "is another one")
-            segment = Segment.from_bytes(mapped, name, verify=_verified.get(path) != stamp)
+            segment = Segment.from_bytes(mapped, name, verify=_verified.get(str(path)) != stamp)
         except (OSError, ValueError, struct.error, SegmentError) as error:
             _log.warning("segment cache: %s is rebuilt from state: %s", path, error)
             _delete(path)
             return None
-        _verified[path] = stamp
+        _remember(path, stamp)
         return segment
 
     def put(self, segment: Segment) -> str | None:
-        """Write a segment; its digest, or None where it found no room."""
-        pieces = segment.packed()
-        written = digest(b"".join(pieces[:2]))
-        try:
-            if self._used() + sum(map(len, pieces)) > self._most_bytes:
-                return None
-            write_whole(self._path(segment.name, written), pieces)
-        except OSError as error:
-            _log.warning("segment cache: cannot write to %s: %s", self._directory, error)
+        """Write a segment; its digest, or None where it found no room, which is decided before it is packed."""
+        if self._directory is None:
             return None
+        try:
+            size = segment.bound_size()
+            if not self._room.has(size):
+                self._warn_full(segment, size)
+                return None
+            pieces = segment.packed()
+            written = digest(b"".join(pieces[:2]))
+            write_whole(self._directory / f"{segment.name}~{written}", pieces)
+        except OSError as error:
+            _warn_once(
+                ("cannot write", self._query, type(error).__name__),
+                f"segment cache: cannot write to {self._directory}: {error}",
+            )
+            return None
+        self._room.add(sum(map(len, pieces)))
         return written
+
+    def _warn_full(self, segment: Segment, size: int) -> None:
+        _warn_once(
+            ("full", self._query),
+            f"segment cache: no room for segment {segment.name} ({size:,} bytes) of join {self._join!r} in "
+            f"{self._directory}: {self._room}. Segments without room are read from state in every batch, which is "
+            "slow. Set spark.streamjoin.cache.maxBytes higher, or spark.streamjoin.cache.directory to a larger disk",
+        )
 
     def check(self) -> None:
         """Refuse the batch if a file was changed while it was in use: its results may be wrong."""
@@ -123,11 +152,11 @@ class SegmentCache:
                 )
 
     def sweep(self, keep: Iterable[tuple[str, str]]) -> None:
-        """Delete all files but these, given as names and digests."""
-        kept = {self._path(*entry).name for entry in keep}
+        """Delete all segments but these, given as names and digests; what is no segment stays."""
+        kept = {f"{name}~{written}" for name, written in keep}
         with contextlib.suppress(OSError):
-            for path in self._directory.iterdir():
-                if path.name not in kept:
+            for path in self._directory.iterdir() if self._directory else ():
+                if path.name not in kept and _SEGMENT.fullmatch(path.name):
                     _delete(path)
 
     def close(self) -> None:
@@ -136,51 +165,29 @@ class SegmentCache:
             os.close(file)
         self._mapped.clear()
 
-    def _path(self, name: str, written: str) -> Path:
-        return self._directory / f"{name}~{written}"
 
-    def _used(self) -> int:
-        return sum(entry.stat().st_size for entry in os.scandir(self._directory))
+def _remember(path: Path, stamp: _Stamp) -> None:
+    _verified.pop(str(path), None)
+    _verified[str(path)] = stamp
+    if len(_verified) > MOST_VERIFIED:
+        del _verified[next(iter(_verified))]
 
 
 def _delete(path: Path) -> None:
-    _verified.pop(path, None)
+    _verified.pop(str(path), None)
     with contextlib.suppress(OSError):
         path.unlink()
 
 
-def _claim(root: Path, query: str) -> None:
-    """Say that this process uses the query's directory; the first time also look for what others left behind."""
-    lock = root / query / "lock"
-    if lock in _locks and lock.exists():
-        os.utime(lock)
-        return
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if root.stat().st_uid != os.getuid():
-        raise PermissionError(f"{root} belongs to another user")
-    lock.parent.mkdir(exist_ok=True)
-    if lock in _locks:
-        _locks.pop(lock).close()
-    file = lock.open("ab")
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise
-    _locks[lock] = file
-    _remove_abandoned(root, query)
-
-
-def _remove_abandoned(root: Path, query: str) -> None:
-    for directory in root.iterdir():
-        if directory.name == query:
-            continue
-        with contextlib.suppress(OSError), (directory / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - os.fstat(lock.fileno()).st_mtime > ABANDONED_SECONDS:
-                shutil.rmtree(directory, ignore_errors=True)
+def _warn_once(about: tuple[str, ...], message: str) -> None:
+    """Log a warning, in this process once about the same thing: Python workers log to the executor's stderr."""
+    if about not in _warned:
+        _warned[about] = None
+        if len(_warned) > MOST_VERIFIED:
+            del _warned[next(iter(_warned))]
+        _log.warning(message)
 
 
 def remove(spec: CacheSpec, query: str) -> None:
     """Delete what a query left on this host."""
-    shutil.rmtree(spec.root / query, ignore_errors=True)
+    cachedir.remove(spec.root, query)

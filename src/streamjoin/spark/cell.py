@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.collector import SHARED, counts_shared, packed, shared_out
+from streamjoin.spark.collector import SHARED, counts_shared, packed, share_out
 from streamjoin.spark.emitter import PLAN_KEY
 from streamjoin.spark.job import Job, unpacked
 
@@ -36,6 +36,7 @@ COUNTS = (
         "state_rows",
         "state_bytes",
         "segments",
+        "uncached_segments",
         "rows_sent",
         "probes",
         "waiting_rows",
@@ -43,8 +44,8 @@ COUNTS = (
 )
 SECONDS = ("worker_seconds", "probe_seconds")
 RESULTS = f"{SHARED}, counts array<bigint>, seconds array<double>"
-"""A record holds a block of results or of rows that met nobody in a cell (see `collector`), or what a cell counted, in
-the order of `COUNTS` and `SECONDS`. In few columns: Spark turns each of them from pandas into Arrow every time."""
+"""A record holds a block of results or of rows that are unmatched in a cell (see `collector`), or what a cell counted,
+in the order of `COUNTS` and `SECONDS`. In few columns: Spark turns each of them from pandas into Arrow every time."""
 
 
 class CellProcessor(StatefulProcessor):
@@ -70,7 +71,7 @@ class CellProcessor(StatefulProcessor):
             self._state.save(job, b"", {})
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        """The watermark has moved on in a batch without rows: let out who has waited."""
+        """The watermark has moved on in a batch without rows: emit rows that are now decided."""
         del expiredTimerInfo
         started = perf_counter()
         job = unpacked(self._job)
@@ -100,7 +101,7 @@ def _way_back(old: str, new: str) -> str:
     was, now = layout.search(old), layout.search(new)
     if was and now and was.groups() != now.groups() and layout.sub("", old) == layout.sub("", new):
         return (
-            "Only the layout differs, which hangs on the number of shuffle partitions: to go on, set "
+            "Only the layout differs, which depends on the number of shuffle partitions: to go on, set "
             f"spark.sql.shuffle.partitions to {was[2]} and take layout={was[1]}, or auto if it was that."
         )
     return "Start with a new checkpoint, or with the old join."
@@ -177,8 +178,7 @@ class CellBatch:
         self._number = job.cells.index(cell)
         context = TaskContext.get()
         query = (context and context.getLocalProperty("sql.streaming.queryId")) or "batch"
-        share = job.cache.most_bytes // len(job.cells)
-        self._cache: SegmentCache = SegmentCache(job.cache, query, job.name, cell, share)
+        self._cache: SegmentCache = SegmentCache(job.cache, query, job.name, cell, len(job.cells))
         self._found: dict[str, str] = {}  # digests of segments that the cache had
         self._counts = dict.fromkeys(COUNTS, 0)
 
@@ -198,10 +198,14 @@ class CellBatch:
         yield self._record(counts=counts, seconds=seconds)
 
     def _found_by(self, worker: "Worker", blocks: "dict[Side, list[Block]]") -> Iterator[pd.DataFrame]:
-        for results in worker.process(blocks["l"], blocks["r"], self._watermark):
-            yield self._record(block=packed(results))
-        for stripe, page, block in shared_out(self._job.layout, self._number, worker.undecided):
-            yield self._record(stripe=stripe, page=page, block=block)
+        from streamjoin.worker import Undecided
+
+        for found in worker.process(blocks["l"], blocks["r"], self._watermark):
+            if not isinstance(found, Undecided):
+                yield self._record(block=packed(found))
+                continue
+            for stripe, page, block in share_out(self._job.layout, self._number, found):
+                yield self._record(stripe=stripe, page=page, block=block)
 
     def _record(self, **values: Any) -> pd.DataFrame:
         empty = {"cell": self._number, "stripe": -1, "page": 0, "block": None, "counts": None, "seconds": None}
@@ -267,7 +271,9 @@ class CellBatch:
         now: dict[str, str] = {}
         for segment in worker.segments():
             written = self._found.get(segment.name) or self._cache.put(segment)
-            if written is not None:
+            if written is None:
+                self._counts["uncached_segments"] += 1
+            else:
                 now[segment.name] = written
         state.save(self._job, worker.manifest(), now)
         self._cache.sweep([*state.cached.items(), *now.items()])

@@ -1,31 +1,37 @@
 """The collector: blocks of results become rows of a DataFrame again.
 
-Where the cells of a grid's row or column (a stripe) must agree on who met nobody, their answers come together here
-first.
+Where the cells of a grid's row or column (a stripe) must agree on which rows are unmatched, their answers come together
+here first. The rows themselves come from the first cell of the stripe; the others send ranks.
+
+Memory: however many rows are decided in one micro-batch, `settle` holds at most `answers.MOST_BYTES` of answers, the
+ranks of one page (8 bytes for each of `PAGE` ranks and cell of the stripe) and a block of results; the rest waits in a
+file.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from streamjoin.spark.answers import Answers, Blocks
 from streamjoin.spark.job import unpacked
 from streamjoin.spark.placement import dealt_keys
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from streamjoin.layout import Grid, Layout
     from streamjoin.predicate.expr import Side
     from streamjoin.spark.job import Job
     from streamjoin.worker import Undecided
 
 SHARED = "cell int, stripe int, page int, block binary"
-"""What `settle` takes: results of a cell, with stripe -1; or rows that met nobody in it, with the stripe of cells that
-must agree on them and the page of the stripe's ranks that they are on."""
+"""What `settle` takes: results of a cell, with stripe -1; or rows that are unmatched in it, with the stripe of cells
+that must agree on them and the page of the stripe's ranks that they are on."""
 
 PAGE = 1 << 17
-"""Ranks on one page: in a batch join so many rows of a stripe are held at a time."""
+"""Ranks on one page, which are settled together."""
 
 _RANK = "__rank"
 
@@ -76,18 +82,23 @@ def place(job: "Job") -> str:
     return f"element_at(array{tuple(keys)}, 1 + if(stripe < 0, cell, {grid.cells} + stripe))"
 
 
-def shared_out(layout: "Layout", cell: int, undecided: "Sequence[Undecided]") -> Iterator[tuple[int, int, bytes]]:
-    """Stripe, page and block of rows that met nobody in a cell of a grid; its rows are numbered before its columns."""
+def share_out(layout: "Layout", cell: int, part: "Undecided") -> Iterator[tuple[int, int, bytes]]:
+    """Stripe, page and block of rows that are unmatched in a cell of a grid.
+
+    The grid's rows are numbered before its columns. The first cell of a stripe sends the rows, all others only ranks.
+    """
     from streamjoin.layout import Grid
 
-    for part in undecided:
-        assert isinstance(layout, Grid)
-        row, column = divmod(cell, layout.n)
-        stripe = row if part.side == "l" else layout.m + column
-        pages = part.ranks // PAGE
-        ranked = part.results.append_column(_RANK, pa.array(part.ranks))
-        for page in np.unique(pages).tolist():
-            yield stripe, page, packed(ranked.filter(pa.array(pages == page)))
+    assert isinstance(layout, Grid)
+    row, column = divmod(cell, layout.n)
+    stripe = row if part.side == "l" else layout.m + column
+    pages, ranks = part.ranks // PAGE, pa.array(part.ranks)
+    if counts_shared(layout, cell, part.side):
+        ranked = part.results.append_column(_RANK, ranks)
+    else:
+        ranked = pa.record_batch({_RANK: ranks})
+    for page in np.unique(pages).tolist():
+        yield stripe, page, packed(ranked.filter(pa.array(pages == page)))
 
 
 def counts_shared(layout: "Layout", cell: int, side: "Side") -> bool:
@@ -102,7 +113,7 @@ def counts_shared(layout: "Layout", cell: int, side: "Side") -> bool:
 def settle(
     job: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, in_order: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The function of `mapInArrow` that unpacks results, and settles who met nobody in any cell of its stripe.
+    """The function of `mapInArrow` that unpacks results, and settles which rows are unmatched in all cells of a stripe.
 
     With `in_order`, records come by stripe and page, and a page is settled when it is over.
     """
@@ -110,37 +121,40 @@ def settle(
 
     layout = unpacked(job).layout
     assert isinstance(layout, Grid)
-    answers: _Answers = defaultdict(lambda: defaultdict(list))
-    for cell, stripe, page, results in _records(batches):
-        if stripe < 0:
-            yield labelled(results, schema)
-            continue
-        if in_order and (stripe, page) not in answers:
-            yield from _settled(layout, answers, schema)
-        answers[stripe, page][cell].append(results)
-    yield from _settled(layout, answers, schema)
+    answers = Answers()
+    try:
+        for cell, stripe, page, block in _records(batches):
+            if stripe < 0:
+                for results in unpacked_block(block):
+                    yield labelled(results, schema)
+                continue
+            if in_order and (stripe, page) not in answers:
+                yield from _settle_pages(layout, answers, schema)
+            answers.add((stripe, page), cell, block)
+        yield from _settle_pages(layout, answers, schema)
+    finally:
+        answers.close()
 
 
-_Answers = defaultdict[tuple[int, int], defaultdict[int, list[pa.RecordBatch]]]
-"""Who met nobody, by stripe and page and then by cell."""
-
-
-def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, int, pa.RecordBatch]]:
+def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, int, pa.Buffer]]:
     for batch in batches:
         for cell, stripe, page, block in zip(*batch.columns, strict=True):
-            for results in unpacked_block(block.as_buffer()):
-                yield cell.as_py(), stripe.as_py(), page.as_py(), results
+            yield cell.as_py(), stripe.as_py(), page.as_py(), block.as_buffer()
 
 
-def _settled(layout: "Grid", answers: _Answers, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    from streamjoin.worker import decided
+def _settle_pages(layout: "Grid", answers: Answers, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    from streamjoin.worker import decide
 
-    for (stripe, _), cells in answers.items():
-        if len(cells) == (layout.n if stripe < layout.m else layout.m):  # else in some cell everybody met somebody
-            found = [
-                [(np.asarray(part.column(_RANK)), part.drop_columns([_RANK])) for part in parts]
-                for parts in cells.values()
-            ]
-            for alone in decided(found):
-                yield labelled(alone, schema)
-    answers.clear()
+    for (stripe, _), cells in answers.pages():
+        first, *others = layout.stripe("l", stripe) if stripe < layout.m else layout.stripe("r", stripe - layout.m)
+        if first in cells and all(cell in cells for cell in others):  # else in some cell every row is matched
+            ranks = [[ranks for ranks, _ in _ranked(cells[cell])] for cell in others]
+            for unmatched in decide(_ranked(cells[first]), ranks):
+                yield labelled(unmatched, schema)
+
+
+def _ranked(blocks: Blocks) -> "Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]":
+    """Ranks and the rows that have them, block by block."""
+    for block in blocks:
+        for part in unpacked_block(block):
+            yield np.asarray(part.column(_RANK)), part.drop_columns([_RANK])

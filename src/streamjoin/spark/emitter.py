@@ -5,7 +5,7 @@ goes as the bytes of a segment. The task of partition 0 sends every cell a heade
 new rows lets go of what the watermark has passed and reports its load, and one to `PLAN_KEY`, where the plan is kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,9 @@ EMITTED = (
 PLAN_KEY = -1
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 18
+BATCH_BYTES = 64 << 20
+"""A record batch of blocks is no larger, or holds one block: Arrow's binary columns end at 2 GiB, which the copies of
+one block can pass in a layout of many cells."""
 
 _SCHEMA = pa.schema(
     [
@@ -62,12 +65,11 @@ def emitted(
         rows, hashes, nulls = taken(job, side, batch)
         invalid += nulls
         if len(rows):
-            yield _records(_sent(job, side, rows, route(side, rows, hashes), part, numbers))
+            yield from _batches(_sent(job, side, rows, route(side, rows, hashes), part, numbers))
     notes = [_note(job.cells[0], side, part, invalid)] if invalid else []
     if part == 0:
         notes += [_note(cell, side, part) for cell in (*job.cells, PLAN_KEY)]
-    if notes:
-        yield _records(notes)
+    yield from _batches(notes)
 
 
 def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, int]":
@@ -104,8 +106,21 @@ def _note(cell: int, side: "Side", part: int, invalid: int = 0) -> tuple[Any, ..
     return cell, side, part, -1, None, invalid, False, False, False, None
 
 
-def _records(records: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(zip(*records, strict=True), _SCHEMA, strict=True)],
-        schema=_SCHEMA,
-    )
+def _batches(records: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+    """Record batches of bounded bytes; a block that goes to many cells is copied when its batch is made, not before."""
+    held: list[tuple[Any, ...]] = []
+    held_bytes = 0
+    for record in records:
+        size = len(record[-1] or b"")
+        if held and held_bytes + size > BATCH_BYTES:
+            yield _batch(held)
+            held, held_bytes = [], 0
+        held.append(record)
+        held_bytes += size
+    if held:
+        yield _batch(held)
+
+
+def _batch(records: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(zip(*records, strict=True), _SCHEMA, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(values, field.type) for values, field in columns], schema=_SCHEMA)

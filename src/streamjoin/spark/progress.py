@@ -33,6 +33,7 @@ class Progress:
     state_rows: int
     state_bytes: int
     segments: int
+    uncached_segments: int
     rows_sent: int
     probes: int
     waiting_rows: int

@@ -1,8 +1,9 @@
 """Results in bounded blocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from streamjoin.worker.plan import Plan
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
 Times = NDArray[np.int64]
+Ranks = NDArray[np.int64]
 
 
 class Output:
@@ -47,24 +49,31 @@ class Output:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Results of rows that met nobody in one of several workers, with the ranks that they have in all of them."""
+    """Results of rows that are unmatched in one of several workers, with the ranks that they have in all of them."""
 
     side: Side
-    ranks: NDArray[np.int64]
+    ranks: Ranks
     results: pa.RecordBatch
 
 
-def decided(found: Sequence[Sequence[tuple[NDArray[np.int64], pa.RecordBatch]]]) -> Iterator[pa.RecordBatch]:
-    """The rows of one side that met nobody in any of these workers, given ranks and results of each.
+Found: TypeAlias = "pa.RecordBatch | Undecided"
+"""What a worker finds: results, and rows that other workers must be asked about."""
 
-    All workers were given the same rows in the same order, so a row has one rank in all.
+
+def decide(
+    carried: Iterable[tuple[Ranks, pa.RecordBatch]], others: Sequence[Sequence[Ranks]]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one side that are unmatched in all workers.
+
+    All workers were given the same rows in the same order, so a row has one rank in all. One of them gives ranks and
+    results, block by block; of the others the ranks are enough.
     """
-    alone = [np.concatenate([ranks for ranks, _ in of_one]) for of_one in found]
-    nowhere = reduce(np.intersect1d, alone)
-    for ranks, results in found[0]:
-        kept = np.isin(ranks, nowhere, assume_unique=True)
-        if kept.any():
-            yield results.filter(pa.array(kept))
+    unmatched = [np.concatenate(ranks) for ranks in others]
+    everywhere = reduce(np.intersect1d, unmatched) if unmatched else None
+    for ranks, results in carried:
+        kept = None if everywhere is None else np.isin(ranks, everywhere, assume_unique=True)
+        if kept is None or kept.any():
+            yield results if kept is None else results.filter(pa.array(kept))
 
 
 class Matches:
@@ -115,11 +124,17 @@ def _taken(payload: pa.RecordBatch, at: Indices) -> list[pa.Array]:
     return payload.take(pa.array(at)).columns  # type: ignore[no-any-return]
 
 
-def gathered(blocks: Iterator[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.RecordBatch]:
-    """Small blocks put together, up to so many rows and bytes; a block is never split."""
+def gathered(blocks: Iterator[Found], rows: int, size: int) -> Iterator[Found]:
+    """Small blocks put together, up to so many rows and bytes; a block is never split.
+
+    Undecided rows are handed on as they come.
+    """
     held: list[pa.RecordBatch] = []
     held_rows = held_bytes = 0
     for block in blocks:
+        if isinstance(block, Undecided):
+            yield block
+            continue
         if block.num_rows == 0:
             continue
         if held and (held_rows + block.num_rows > rows or held_bytes + block.nbytes > size):

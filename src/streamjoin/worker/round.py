@@ -14,7 +14,7 @@ from streamjoin.predicate.expr import OTHER, SIDES, Side
 from streamjoin.worker.admit import Mask
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Pushers, horizon, ranks_of, unmatched
-from streamjoin.worker.output import Matches, Output, Undecided
+from streamjoin.worker.output import Found, Matches, Output, Undecided
 from streamjoin.worker.plan import Plan
 from streamjoin.worker.ready import Arrived, Ranks, Seen, Times, kept, sees
 from streamjoin.worker.semi import Earliest
@@ -42,12 +42,11 @@ class Round:
     output: Output
     stores: Mapping[Side, Store]
     counters: Counters
-    undecided: list[Undecided]
     watermark: int | None
     admitted: int | None  # the watermark that no fresh row lies before
     latest: int  # the time of the latest row of all
 
-    def run(self, arrived: Arrived) -> Iterator[pa.RecordBatch]:
+    def run(self, arrived: Arrived) -> Iterator[Found]:
         """Probe, then let go of what is over, then keep the fresh rows that are not."""
         clock, timed = self.counters.clock, self.counters.timed
         with clock("store"):
@@ -158,7 +157,7 @@ class Round:
 
     # 2. Expire
 
-    def _expire(self, side: Side, fresh: Fresh | None, now: Limit, pushers: Pushers) -> Iterator[pa.RecordBatch]:
+    def _expire(self, side: Side, fresh: Fresh | None, now: Limit, pushers: Pushers) -> Iterator[Found]:
         store = self.stores[side]
         if self.plan.preserves(side) and lets_out(self.plan.how):
             if fresh is not None:
@@ -167,8 +166,8 @@ class Round:
                 yield from self._alone(side, rows, over, pushers)
         store.expire(now)
 
-    def _alone(self, side: Side, rows: Rows, over: Indices, pushers: Pushers) -> Iterator[pa.RecordBatch]:
-        """Rows that met nobody, now that nobody is left to meet."""
+    def _alone(self, side: Side, rows: Rows, over: Indices, pushers: Pushers) -> Iterator[Found]:
+        """Rows that are unmatched, now that no match can come any more."""
         flags = self.stores[side].flags
         assert flags is not None
         ranks = ranks_of(rows)[over]
@@ -182,7 +181,7 @@ class Round:
                 yield from results
                 return
             for block in results:
-                self.undecided.append(Undecided(side, ranks[: block.num_rows], block))
+                yield Undecided(side, ranks[: block.num_rows], block)
                 ranks = ranks[block.num_rows :]
 
     # 3. Store

@@ -3,7 +3,7 @@
 A batch of rows is admitted, then
 
 1. probe: every row that probes here meets the live rows of the other side;
-2. expire: rows that the watermark has left behind are let go, and come out where they met nobody and that matters;
+2. expire: rows that the watermark has passed are dropped, and emitted where they are unmatched and the join says so;
 3. store: every row that is stored here is kept for rows to come. The papers store before they expire; this way round a
    row that is over as soon as it is there is never kept.
 
@@ -16,8 +16,6 @@ earlier one.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import pyarrow as pa
-
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
 from streamjoin.pane import NO_TIME, Segment
@@ -26,7 +24,7 @@ from streamjoin.worker.admit import Arrivals, admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
-from streamjoin.worker.output import Output, Undecided, gathered
+from streamjoin.worker.output import Found, Output, Undecided, gathered
 from streamjoin.worker.plan import Block, Plan
 from streamjoin.worker.ready import Arrived, rounds
 from streamjoin.worker.round import Round
@@ -40,11 +38,14 @@ class Worker:
     """Joins what arrives in one cell.
 
     `process` and `finish` yield results as they are found; nothing happens before they are taken, and a batch is over
-    when they are exhausted. Results come in no order, but none that comes after a batch under watermark W has a
-    `join_time` before W: whoever orders them may let go of those. `last` counts what the last batch did, `total` what
-    all did. Without `journal` nothing is remembered for `new_segments` and `dropped_segments`.
+    when they are exhausted. Rows of a side that the plan shares with other workers come as `Undecided` between them,
+    where they are unmatched here; no more than a block of them is held. Results come in no order, but none that comes
+    after a batch under watermark W has a `join_time` before W: whoever orders them may let go of those. `last` counts
+    what the last batch did, `total` what all did. Without `journal` nothing is remembered for `new_segments` and
+    `dropped_segments`.
 
     >>> import numpy as np
+    >>> import pyarrow as pa
     >>> from streamjoin import within
     >>> from streamjoin.pane import KeyColumn
     >>> from streamjoin.predicate import Schema, parse
@@ -68,14 +69,12 @@ class Worker:
         self._watermark: int | None = None
         self._latest = NO_TIME
         self._in_batch = False
-        self.undecided: list[Undecided] = []
-        """Rows of the last batch that met nobody here, on a side that is shared with other workers."""
 
-    def process(self, left: Blocks = (), right: Blocks = (), watermark: int | None = None) -> Iterator[pa.RecordBatch]:
+    def process(self, left: Blocks = (), right: Blocks = (), watermark: int | None = None) -> Iterator[Found]:
         """Join the blocks of one micro-batch, which runs under this watermark."""
         return self._batch({"l": left, "r": right}, watermark)
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
+    def finish(self) -> Iterator[Found]:
         """The input has ended: who has waited for a partner, or for its turn, waits no longer."""
         return self._batch({"l": (), "r": ()}, ENDED)
 
@@ -166,27 +165,27 @@ class Worker:
 
     # One batch
 
-    def _batch(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[pa.RecordBatch]:
+    def _batch(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
         self._must_be_over()
         if self._watermark is not None and (watermark is None or watermark < self._watermark):
             raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
         self._in_batch = True
         self.last = Counters()
-        self.undecided.clear()
-        for block in gathered(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
-            self.last.results += block.num_rows
-            yield block
+        for found in gathered(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
+            if not isinstance(found, Undecided):
+                self.last.results += found.num_rows
+            yield found
         self.total.add(self.last)
         self._watermark = watermark
         self._in_batch = False
 
-    def _rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[pa.RecordBatch]:
+    def _rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
         with self.last.clock("admit"):
             arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
             ready = self._in_order(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
         for until, rows in ready:
             steps = Round(
-                *(self.plan, self._matcher, self._output, self._stores, self.last, self.undecided),
+                *(self.plan, self._matcher, self._output, self._stores, self.last),
                 *(until, self._watermark if self.plan.lagging else until, self._latest),
             )
             yield from steps.run(rows)

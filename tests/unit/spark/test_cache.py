@@ -1,47 +1,17 @@
-import fcntl
-import os
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streamjoin import StreamJoinError
 from streamjoin.pane import Segment
 from streamjoin.spark import cache
-from streamjoin.spark.cache import ABANDONED_SECONDS, CacheSpec, SegmentCache, remove
-from tests.segments import everything, plain, stamped
+from streamjoin.spark.cache import CacheSpec
+from tests.segments import plain, stamped
 from tests.spark.damage import DAMAGES, damage
-
-SEGMENT = Segment("l1", everything())
-PLENTY = 1 << 30
-
-
-@pytest.fixture(autouse=True)
-def fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in a Python worker that has not yet served any query."""
-    monkeypatch.setattr(cache, "_verified", {})
-    monkeypatch.setattr(cache, "_locks", locks := {})
-    yield
-    for lock in locks.values():
-        lock.close()
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> CacheSpec:
-    return CacheSpec(str(tmp_path / "cache"), PLENTY)
-
-
-def cell(spec: CacheSpec, query: str = "query", join: str = "join", number: int = 0) -> SegmentCache:
-    return SegmentCache(spec, query, join, number, spec.most_bytes)
-
-
-def only_file(spec: CacheSpec) -> Path:
-    [found] = [path for path in spec.root.glob("*/*/*/*") if path.is_file()]
-    return found
+from tests.unit.spark.cells import PLENTY, SEGMENT, cell, only_file, query, segments
 
 
 def test_a_segment_comes_back_as_it_was_put(spec: CacheSpec) -> None:
@@ -59,10 +29,10 @@ def test_a_segment_comes_back_as_it_was_put(spec: CacheSpec) -> None:
 def test_a_segment_is_found_under_its_name_content_cell_join_and_query_alone(spec: CacheSpec) -> None:
     digest = cell(spec).put(SEGMENT)
     assert digest
-    assert digest != cell(spec, query="other").put(Segment("l1", stamped([1, 2])))
+    assert digest != cell(spec, query=query("other")).put(Segment("l1", stamped([1, 2])))
     assert cell(spec).get("l1", "0" * 16) is None
     assert cell(spec).get("l2", digest) is None
-    assert cell(spec, query="another").get("l1", digest) is None
+    assert cell(spec, query=query("another")).get("l1", digest) is None
     assert cell(spec, join="other").get("l1", digest) is None
     assert cell(spec, number=1).get("l1", digest) is None
 
@@ -126,14 +96,6 @@ def test_a_file_deleted_while_it_is_in_use_does_no_harm(spec: CacheSpec) -> None
     batch.close()
 
 
-def test_what_finds_no_room_is_not_written(spec: CacheSpec) -> None:
-    size = len(SEGMENT.to_bytes())
-    for most, fits in ((2 * size, True), (2 * size - 1, False), (0, False)):
-        bounded = SegmentCache(spec, f"at most {most}", "join", 0, most)
-        assert most == 0 or bounded.put(SEGMENT)
-        assert (bounded.put(Segment("l2", everything())) is not None) == fits
-
-
 def test_a_sweep_keeps_what_it_is_told_to_keep(spec: CacheSpec) -> None:
     own = cell(spec)
     digests = {name: own.put(Segment(name, stamped([1, 2]))) for name in ("l1", "l2", "r1")}
@@ -154,75 +116,77 @@ def test_without_a_place_to_write_nothing_is_cached_and_nothing_fails(tmp_path: 
     own.check()
 
 
-def left_behind(spec: CacheSpec, query: str, age: float) -> Path:
-    directory = spec.root / query
-    directory.mkdir(parents=True)
-    lock = directory / "lock"
-    lock.touch()
-    os.utime(lock, (time.time() - age, time.time() - age))
-    return directory
+def test_a_link_under_the_name_of_a_segment_is_not_followed(spec: CacheSpec, tmp_path: Path) -> None:
+    digest = cell(spec).put(SEGMENT)
+    assert digest
+    path = only_file(spec)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cell(spec).get("l1", digest) is None
 
 
-def test_what_was_abandoned_long_ago_is_removed_by_the_next_query(spec: CacheSpec) -> None:
-    old = left_behind(spec, "old", ABANDONED_SECONDS + 60)
-    recent = left_behind(spec, "recent", ABANDONED_SECONDS - 60)
-    foreign = spec.root / "somebody's"
-    foreign.mkdir()
-    cell(spec)
-    assert not old.exists()
-    assert recent.exists()
-    assert foreign.exists(), "without a lock it is no directory of ours"
-
-
-def test_what_another_process_uses_stays_however_old(spec: CacheSpec) -> None:
-    used = left_behind(spec, "used", 10 * ABANDONED_SECONDS)
-    program = f"""
-import fcntl, sys
-lock = open({str(used / "lock")!r}, "ab")
-fcntl.flock(lock, fcntl.LOCK_SH)
-print("locked", flush=True)
-sys.stdin.read()
-"""
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout
-        assert holder.stdout.readline() == b"locked\n"
-        cell(spec, query="first")
-        assert used.exists()
-        holder.kill()
-    cell(spec, query="second")
-    assert not used.exists()
-
-
-def test_a_process_that_serves_a_query_holds_its_lock(spec: CacheSpec) -> None:
-    cell(spec)
-    with (spec.root / "query" / "lock").open("rb") as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def test_a_query_that_goes_on_stays_young(spec: CacheSpec) -> None:
-    cell(spec)
-    lock = spec.root / "query" / "lock"
-    os.utime(lock, (0, 0))
-    cell(spec)
-    assert time.time() - lock.stat().st_mtime < 60
-
-
-def test_a_removed_directory_is_made_anew_and_locked(spec: CacheSpec) -> None:
+def test_a_sweep_leaves_what_is_no_segment(spec: CacheSpec) -> None:
     cell(spec).put(SEGMENT)
-    remove(spec, "query")
-    assert not (spec.root / "query").exists()
-    assert cell(spec).put(SEGMENT)
-    with (spec.root / "query" / "lock").open("rb") as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    notes = only_file(spec).with_name("notes.txt")
+    notes.write_text("mine")
+    cell(spec).sweep([])
+    assert segments(spec) == [notes]
 
 
-def test_the_directory_is_for_its_owner_alone(spec: CacheSpec) -> None:
+def test_a_link_in_place_of_a_cell_s_directory_is_not_swept(
+    spec: CacheSpec, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     cell(spec)
-    assert spec.root.stat().st_mode & 0o777 == 0o700
+    [directory] = spec.root.glob("*/*/0")
+    (tmp_path / "mine").mkdir()
+    mine = tmp_path / "mine" / "l1~mine"
+    mine.write_text("mine")
+    directory.rmdir()
+    directory.symlink_to(mine.parent)
+    linked = cell(spec)
+    linked.sweep([])
+    assert linked.put(SEGMENT) is None
+    assert mine.exists()
+    assert "is a link" in caplog.text
 
 
-def test_a_directory_of_another_user_is_not_used(spec: CacheSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec.root.mkdir()
-    monkeypatch.setattr(os, "getuid", lambda: spec.root.stat().st_uid + 1)
-    assert cell(spec).put(SEGMENT) is None
-    assert not list(spec.root.iterdir())
+def test_what_a_process_remembers_of_verified_files_is_bounded(
+    spec: CacheSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_VERIFIED", 100)
+    old: list[tuple[str, str]] = []
+    for batch in range(300):  # each by another process, as far as this one knows: what it deletes is not seen here
+        own, now = cell(spec), []
+        for number in range(10):
+            name = f"l{10 * batch + number}"
+            now.append((name, own.put(Segment(name, stamped([batch, number]))) or ""))
+            assert own.get(*now[-1])
+        for path in segments(spec):
+            if path.name in {"~".join(entry) for entry in old}:
+                path.unlink()
+        own.close()
+        old = now
+    assert len(cache._verified) == 100
+    assert all(str(path) in cache._verified for path in segments(spec))
+
+
+def test_a_file_in_use_is_verified_once_however_many_others_come(
+    spec: CacheSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_VERIFIED", 10)
+    read = Segment.from_bytes
+    verified: list[str] = []
+
+    def counting(buffer: Any, name: str, *, verify: bool = True) -> Segment:
+        verified.extend([name] if verify else [])
+        return read(buffer, name, verify=verify)
+
+    monkeypatch.setattr(Segment, "from_bytes", counting)
+    steady = cell(spec).put(SEGMENT) or ""
+    for number in range(2, 30):
+        own = cell(spec)
+        name = f"l{number}"
+        assert own.get("l1", steady)
+        assert own.get(name, own.put(Segment(name, stamped([number]))) or "")
+        own.close()
+    assert verified.count("l1") == 1

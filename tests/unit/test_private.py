@@ -18,6 +18,15 @@ def test_a_new_directory_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert made.stat().st_mode & 0o777 == 0o700
 
 
+def test_what_is_missing_above_is_closed_too(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        made = make_private(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+
+
 @pytest.mark.parametrize("mode", [0o755, 0o500, 0o700])
 def test_others_may_read(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)

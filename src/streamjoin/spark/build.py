@@ -19,7 +19,7 @@ from streamjoin.predicate.conjunct import OneSided
 from streamjoin.predicate.expr import NAMED, SIDES, Column, Key, Side, to_sql
 from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
+from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
 from streamjoin.spark.fields import (
     JOIN_TIME,
@@ -224,10 +224,12 @@ class Planned:
         return rows.selectExpr(*named), Source(payload, tuple(keys), time, route)
 
     def _cache(self) -> CacheSpec:
-        return CacheSpec(
-            setting(self.spark, "spark.streamjoin.cache.directory", declared=False) or "",
-            int(setting(self.spark, "spark.streamjoin.cache.maxBytes", declared=False) or DEFAULT_BYTES),
+        directory, most = (
+            setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False) for name in ("directory", "maxBytes")
         )
+        if most and not most.isdecimal():
+            raise StreamJoinError(f"spark.streamjoin.cache.maxBytes: got {most!r}; expected a whole number of bytes")
+        return CacheSpec(directory or "", int(most) if most else None)
 
     @property
     def text(self) -> str:

@@ -32,9 +32,6 @@ from streamjoin.pane import Segment, SegmentError, digest, write_whole
 from streamjoin.spark import cachedir
 from streamjoin.spark.budget import Room
 
-DEFAULT_BYTES = -1
-"""Stands for the part of the disk that `budget` names; each host works it out for itself."""
-
 MOST_VERIFIED = 1 << 13
 """Of so many files a process remembers that it has verified them; those used least recently are verified again."""
 
@@ -47,10 +44,13 @@ _warned: dict[tuple[str, ...], None] = {}  # of this process
 
 @dataclass(frozen=True)
 class CacheSpec:
-    """Where the cache of a join lies ("": in the system's directory for temporary files), and how large it may grow."""
+    """Where the cache of a join lies, and how many bytes it may have.
+
+    An empty directory stands for the system's one for temporary files, None for the part of the disk that `budget` names.
+    """
 
     directory: str
-    most_bytes: int
+    most_bytes: int | None
 
     @property
     def root(self) -> Path:
@@ -87,7 +87,7 @@ class SegmentCache:
                 "Set spark.streamjoin.cache.directory to a directory in which only this user may write",
             )
             return
-        share = None if spec.most_bytes < 0 else spec.most_bytes // cells
+        share = None if spec.most_bytes is None else spec.most_bytes // cells
         self._room = Room(own.parent, self._directory, share)
 
     def get(self, name: str, written: str) -> Segment | None:

@@ -42,9 +42,6 @@ def claim(root: Path, query: str) -> Path:
     Raises OSError where others may write to it or it holds what is not ours. The first time, also deletes what dead
     queries left behind.
     """
-    for path in reversed(root.parents):
-        if not path.exists():  # under an umask of 002 a plain mkdir would let the group write, which is refused
-            path.mkdir(mode=0o700, exist_ok=True)
     root = make_private(root)
     lock = _directory(root, query) / LOCK
     if lock in _locks and _lies_at(_locks[lock], lock):

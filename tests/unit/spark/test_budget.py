@@ -11,7 +11,7 @@ import pytest
 from streamjoin.pane import Segment
 from streamjoin.spark import budget, cache
 from streamjoin.spark.budget import PART_OF_DISK
-from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
+from streamjoin.spark.cache import CacheSpec
 from tests.segments import stamped
 from tests.unit.spark.cells import cell, query, segments
 
@@ -36,7 +36,7 @@ class Disk:
 
 @pytest.fixture
 def spec(tmp_path: Path) -> CacheSpec:
-    return CacheSpec(str(tmp_path / "cache"), DEFAULT_BYTES)
+    return CacheSpec(str(tmp_path / "cache"), None)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from streamjoin.pane import KeyColumn
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import answers, collector
 from streamjoin.spark.answers import Answers
-from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
+from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.collector import packed, settle, share_out
 from streamjoin.spark.job import Job
 from streamjoin.worker import Block, Plan, Undecided, Worker
@@ -25,7 +25,7 @@ INT = Schema({"x": "int"})
 GRID = Grid(2, 3)
 LEFT, RIGHT = pa.schema([("l", pa.int64())]), pa.schema([("r", pa.int64())])
 PLAN = bound(GRID, Plan(parse("l.x = r.x", INT, INT), within("1 minute"), LEFT, RIGHT, "full"))
-JOB = Job("join", "", PLAN, GRID, 2, {}, CacheSpec("", DEFAULT_BYTES)).packed()
+JOB = Job("join", "", PLAN, GRID, 2, {}, CacheSpec("", None)).packed()
 SCHEMA = PLAN.output
 SENT = pa.schema([("cell", pa.int32()), ("stripe", pa.int32()), ("page", pa.int32()), ("block", pa.binary())])
 Record = tuple[int, int, int, bytes]

@@ -14,7 +14,7 @@ from streamjoin.layout import Layout, bound
 from streamjoin.pane import Segment
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import emitter
-from streamjoin.spark.cache import DEFAULT_BYTES, CacheSpec
+from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.emitter import BATCH_BYTES, PLAN_KEY, emitted
 from streamjoin.spark.job import Job, KeySource, Source
 from streamjoin.worker import Plan
@@ -28,7 +28,7 @@ def job(layout: Layout) -> Job:
     plan = Plan(parse("abs(l.x - r.x) <= 1", INT, INT), within("1 minute"), PAYLOAD, PAYLOAD)
     key = KeySource(plan.keys["l"][0].type, 1)
     source = Source((0,), (key,), time=2, route=3)
-    cache = CacheSpec("", DEFAULT_BYTES)
+    cache = CacheSpec("", None)
     return Job("join", "", bound(layout, plan), layout, layout.cells, {"l": source, "r": source}, cache)
 
 

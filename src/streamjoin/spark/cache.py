@@ -46,7 +46,7 @@ _warned: dict[tuple[str, ...], None] = {}  # of this process
 class CacheSpec:
     """Where the cache of a join lies, and how many bytes it may have.
 
-    An empty directory stands for the system's one for temporary files, None for the part of the disk that `budget` names.
+    An empty directory stands for the system's one for temporary files; None for the part of the disk in `budget`.
     """
 
     directory: str

@@ -28,6 +28,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.cells import EXACT, Ruler, Values
 from streamjoin.kernel.codes import UNSIGNED, Codes, encode, inside
 from streamjoin.kernel.pairs import Chunk, Indices
@@ -167,32 +168,32 @@ def _numbered(
     return cell
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _dense(x_cells: Any, y_cells: Any, ny: int, cell: Any) -> None:
     for j in range(cell.size):
         cell[j] = x_cells[j] * ny + y_cells[j]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _bucket(x: Any, y: Any, bits: Any) -> Any:
     """The bucket of a cell in the hashed table."""
     mixed = (np.uint64(x) * _GOLDEN) >> (np.uint64(64) - bits)
     return (mixed + np.uint64(y)) & ((_U1 << bits) - _U1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hashed(x_cells: Any, y_cells: Any, bits: int, cell: Any) -> None:
     for j in range(cell.size):
         cell[j] = _bucket(x_cells[j], y_cells[j], np.uint64(bits))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count(cell: Any, ends: Any) -> None:
     for j in range(cell.size):
         ends[cell[j] + _U2] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sum(counts: Any) -> None:
     total = np.int32(0)
     for c in range(counts.size):
@@ -200,7 +201,7 @@ def _sum(counts: Any) -> None:
         counts[c] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(place: Any, ends: Any) -> None:
     """From the numbers of cells to the places of rows, each where its cell goes on."""
     for j in range(place.size):
@@ -209,7 +210,7 @@ def _place(place: Any, ends: Any) -> None:
         ends[cell] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scatter(x: Any, y: Any, row: Any, tags: Any, place: Any, flat: Any) -> None:
     tagged = tags.size > 0
     stride = _HASHED if tagged else _DENSE
@@ -220,7 +221,7 @@ def _scatter(x: Any, y: Any, row: Any, tags: Any, place: Any, flat: Any) -> None
             flat[to + _U3] = tags[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _visits(
     x_first: Any,
     x_last: Any,
@@ -264,7 +265,7 @@ def _visits(
     return cell.size - far
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _probe_dense(starts: Any, flat: Any, ny: int, visits: Any, probe: Any, build: Any, cursor: Any) -> Any:
     code = flat.dtype.type
     columns = np.uint64(ny)
@@ -298,7 +299,7 @@ def _probe_dense(starts: Any, flat: Any, ny: int, visits: Any, probe: Any, build
     return found, examined
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _probe_hashed(starts: Any, flat: Any, bits: int, visits: Any, probe: Any, build: Any, cursor: Any) -> Any:
     code = flat.dtype.type
     found, examined, capacity = _U0, _U0, np.uint64(probe.size)

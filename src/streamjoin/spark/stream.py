@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.types import StructType
 
+from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.cache import CacheSpec, remove
 from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
 from streamjoin.spark.collector import collect, place, settle
@@ -23,6 +24,7 @@ _caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
 def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two streams, as rows of this schema."""
     packed = job.packed()
+    compile_ahead(left.sparkSession, job.plan)
     blocks = left.mapInArrow(partial(emit, packed, "l"), EMITTED).union(
         right.mapInArrow(partial(emit, packed, "r"), EMITTED)
     )

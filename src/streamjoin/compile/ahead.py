@@ -1,0 +1,129 @@
+"""A process that compiles what will be needed, while the program that will need it does something else.
+
+It never stands in the way: it ends by itself, with the program, or after `PATIENCE` seconds, and when it fails, whoever
+needs the code compiles it. What was compiled in this way leaves a mark on disk, and the next program starts no process.
+"""
+
+import atexit
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, BinaryIO
+
+import numba
+
+from streamjoin.compile.ondisk import fingerprint
+from streamjoin.compile.place import is_writable, places
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 300
+_COMPILING, _DONE = "compiling", "done"
+_started: set[str] = set()
+
+
+def start(run: Callable[..., None], *arguments: Any, outline: str) -> "subprocess.Popen[bytes] | None":
+    """Call ``run(*arguments)`` in a process of its own, unless another did so for the same `outline`; None then.
+
+    `run` must be a function of a module, and all arguments must be picklable.
+    """
+    mark, trusted = _mark(outline), places()
+    if getattr(numba.config, "DISABLE_JIT", False) or not is_writable(trusted) or not sys.executable:
+        return None  # nothing to compile, or nowhere to keep it
+    if mark in _started or any((place / mark).exists() for place in trusted):
+        return None
+    _started.add(mark)
+    try:
+        process = _launch(pickle.dumps((run, arguments, mark)))
+    except (OSError, ValueError) as error:
+        log.info("nothing is compiled ahead: %s", error)
+        return None
+    atexit.register(process.kill)
+    threading.Thread(target=_follow, args=(process,), name="streamjoin-compiles-ahead", daemon=True).start()
+    return process
+
+
+def _mark(outline: str) -> str:
+    return f"ahead-{fingerprint(outline)}.done"
+
+
+def _launch(work: bytes) -> "subprocess.Popen[bytes]":
+    """Start the process; it sees the modules that this one sees, and nothing from the directory it runs in."""
+    command = [sys.executable, "-P", "-c", "from streamjoin.compile.ahead import main; main()"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload]
+    assert process.stdin is not None
+    process.stdin.write(len(work).to_bytes(8, "big") + work)
+    process.stdin.flush()  # and stays open: its end tells the process that this one has ended
+    return process  # type: ignore[no-any-return]
+
+
+def _follow(process: "subprocess.Popen[bytes]") -> None:
+    """Say what goes on: in the log, and on the terminal, if anything is compiled at all."""
+    started, compiled, last = perf_counter(), 0, ""
+    assert process.stdout is not None
+    for line in process.stdout:
+        last = line.decode().strip()
+        if last == _COMPILING:
+            if not compiled:
+                _say("compiling this join's kernels, once on this machine ...")
+            compiled += 1
+    process.wait()
+    atexit.unregister(process.kill)
+    seconds = perf_counter() - started
+    if last != _DONE:
+        log.info("compiling ahead ended early (%s): what is missing is compiled when needed", process.returncode)
+    elif compiled:
+        _say(f"compiled {compiled} kernels in {seconds:.1f} s")
+
+
+def _say(what: str) -> None:
+    log.info(what)
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"streamjoin: {what}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+# In the process
+
+
+class _Teller(logging.Handler):
+    """Tells the other process of everything that is compiled."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line for each."""
+        if record.msg.startswith(_COMPILING):
+            _tell(_COMPILING)
+
+
+def main() -> None:
+    """Do what was sent, then leave the mark."""
+    signal.alarm(PATIENCE)
+    work = sys.stdin.buffer
+    run, arguments, mark = pickle.loads(work.read(int.from_bytes(work.read(8), "big")))
+    threading.Thread(target=_end_with, args=(work,), daemon=True).start()
+    compiler = logging.getLogger("streamjoin.compile")
+    compiler.setLevel(logging.INFO)
+    compiler.addHandler(_Teller())
+    run(*arguments)
+    trusted = places()
+    if is_writable(trusted):
+        (trusted[-1] / mark).touch()
+    _tell(_DONE)
+    os._exit(0)  # not held up by the thread that waits
+
+
+def _end_with(pipe: BinaryIO) -> None:
+    """End when the program that started this has ended."""
+    pipe.read()
+    os._exit(1)
+
+
+def _tell(what: str) -> None:
+    os.write(1, f"{what}\n".encode())

@@ -1,0 +1,23 @@
+"""Kernels compiled while Spark plans the first query."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from streamjoin.worker import Plan
+
+log = logging.getLogger(__name__)
+
+
+def compile_ahead(spark: SparkSession, plan: "Plan") -> None:
+    """Start compiling what a join needs, where its tasks run on this machine; on others the first tasks do it."""
+    try:
+        if str(spark.sparkContext.master).startswith("local"):
+            from streamjoin.compile.ahead import start
+            from streamjoin.match.warm import outline, warm
+
+            start(warm, plan.predicate, plan.window, outline=outline(plan.predicate, plan.window))
+    except Exception:  # that of a session without a context (Connect), too: no join must fail by this
+        log.info("nothing is compiled ahead", exc_info=True)

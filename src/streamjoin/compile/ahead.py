@@ -33,7 +33,7 @@ def start(run: Callable[..., None], *arguments: Any, outline: str) -> "subproces
 
     `run` must be a function of a module, and all arguments must be picklable.
     """
-    mark, trusted = _mark(outline), places()
+    mark, trusted = mark_of(outline), places()
     if getattr(numba.config, "DISABLE_JIT", False) or not is_writable(trusted) or not sys.executable:
         return None  # nothing to compile, or nowhere to keep it
     if mark in _started or any((place / mark).exists() for place in trusted):
@@ -49,8 +49,20 @@ def start(run: Callable[..., None], *arguments: Any, outline: str) -> "subproces
     return process
 
 
-def _mark(outline: str) -> str:
+def mark_of(outline: str) -> str:
+    """The name of the file that says that all of an outline is compiled."""
     return f"ahead-{fingerprint(outline)}.done"
+
+
+def leave_mark(outline: str) -> None:
+    """Say that all of an outline is compiled."""
+    _touch(mark_of(outline))
+
+
+def _touch(mark: str) -> None:
+    trusted = places()
+    if is_writable(trusted):
+        (trusted[-1] / mark).touch()
 
 
 def _launch(work: bytes) -> "subprocess.Popen[bytes]":
@@ -112,9 +124,7 @@ def main() -> None:
     compiler.setLevel(logging.INFO)
     compiler.addHandler(_Teller())
     run(*arguments)
-    trusted = places()
-    if is_writable(trusted):
-        (trusted[-1] / mark).touch()
+    _touch(mark)
     _tell(_DONE)
     os._exit(0)  # not held up by the thread that waits
 

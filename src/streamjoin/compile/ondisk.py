@@ -24,7 +24,6 @@ from numba import njit
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
@@ -54,13 +53,14 @@ def compile_on_disk(
     """Compile a function with Numba, for this signature or else for those that are met."""
     compiler: Any = njit
     dispatcher: Any = compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    if isinstance(dispatcher, Dispatcher):  # not under NUMBA_DISABLE_JIT
-        cache = CodeOnDisk(name, source)
-        dispatcher._cache = cache
-        dispatcher.compile = functools.partial(cache.compile_alone, dispatcher.compile)
-        if signature:
-            dispatcher.compile(signature)
-            dispatcher.disable_compile()
+    if dispatcher is function:  # NUMBA_DISABLE_JIT
+        return function
+    cache = CodeOnDisk(name, source)
+    dispatcher._cache = cache
+    dispatcher.compile = functools.partial(cache.compile_alone, dispatcher.compile)
+    if signature:
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
     return dispatcher
 
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.cells import EXACT, Ruler, Values
-from streamjoin.kernel.codes import UNSIGNED, Codes, encode, inside
+from streamjoin.kernel.codes import UNSIGNED, Codes, encode, inside, unlocked
 from streamjoin.kernel.pairs import Chunk, Indices
 
 DENSE_CELLS_PER_ROW = 4
@@ -98,7 +98,8 @@ class Grid:
             x_codes, y_codes = (axis.codes(block).astype(rows.dtype, copy=False) for axis in (x, y))
             tags = x_ruler.cells(x.marks(block), np.int64) if bits else np.empty(0, np.int64)
             narrowed = tags.astype(rows.dtype, copy=False)  # neighbours differ in their low bits
-            _scatter(x_codes, y_codes, row[block], narrowed, place[block], rows.reshape(-1))
+            columns = (unlocked(column) for column in (x_codes, y_codes, row[block]))
+            _scatter(*columns, narrowed, place[block], rows.reshape(-1))
         return cls(ends[:-1], rows, x_ruler, y_ruler, bits)
 
     @classmethod

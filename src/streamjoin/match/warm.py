@@ -63,12 +63,17 @@ def outline(predicate: Predicate, window: Window) -> str:
     return "\n".join((*dimensions, *keys, *texts, *trees))
 
 
-def warm(predicate: Predicate, window: Window) -> None:
-    """Compile what a join may need: first what its first rows do, then, with less haste, what later ones may."""
+def warm_join(predicate: Predicate, window: Window) -> None:
+    """Compile what a join may need: first what its first rows do, then what later ones may."""
+    for kind in (_FIRST, *_LATER):
+        _meet(predicate, window, kind)
+
+
+def warm_in_background(predicate: Predicate, window: Window) -> None:
+    """The same in a process of its own, which makes way for others once the first rows have what they need."""
     _meet(predicate, window, _FIRST)
     os.nice(_LOWER_PRIORITY)
-    for kind in _LATER:
-        _meet(predicate, window, kind)
+    warm_join(predicate, window)
 
 
 def _meet(predicate: Predicate, window: Window, kind: _Kind) -> None:

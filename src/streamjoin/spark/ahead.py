@@ -16,8 +16,9 @@ def compile_ahead(spark: SparkSession, plan: "Plan") -> None:
     try:
         if str(spark.sparkContext.master).startswith("local"):
             from streamjoin.compile.ahead import start
-            from streamjoin.match.warm import outline, warm
+            from streamjoin.match.warm import outline, warm_in_background
 
-            start(warm, plan.predicate, plan.window, outline=outline(plan.predicate, plan.window))
+            join = plan.predicate, plan.window
+            start(warm_in_background, *join, outline=outline(*join))
     except Exception:  # that of a session without a context (Connect), too: no join must fail by this
         log.info("nothing is compiled ahead", exc_info=True)

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from streamjoin.compile import modules, ondisk
 
 SOMEBODY = 54321
 SCRIPT = """
-import json, sys, time
+import json, os, sys, time
 import numpy as np
 from streamjoin.predicate import Schema, parse
 
@@ -22,6 +24,11 @@ predicate = parse(f"l.x * r.a <= {limit}", Schema({"x": "int"}), Schema({"a": "i
 started = time.perf_counter()
 from streamjoin.compile import modules
 from streamjoin.predicate.compiled import compile_check, new_cursor
+
+if sys.argv[-1] == "54321":  # once all is imported that is imported late: another user may not read where it lies
+    import numba, pyarrow.compute
+    numba.njit("int64(int64[:])", error_model="numpy")(lambda a: max(a.size, min(a[0], 1)) * abs(a[0]) // 3)
+    os.setuid(54321)
 
 check = compile_check([conjunct.exact for conjunct in predicate.conjuncts])
 x, a = np.arange(100, dtype=np.int32), np.arange(50, dtype=np.int32)
@@ -51,16 +58,17 @@ def expected(limit: int) -> int:
 
 
 def start(limit: int = 10, *more: str, user: int | None = None, **environment: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", SCRIPT, str(limit), *more]
+    command = [sys.executable, "-c", SCRIPT, str(limit), *more, *([str(user)] if user else [])]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_", "STREAMJOIN_"))}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, env=kept | environment, text=True, user=user, **pipes)
+    return subprocess.Popen(command, env=kept | environment, text=True, **pipes)
 
 
-def finish(process: "subprocess.Popen[str]") -> dict[str, Any]:
+def finish(process: "subprocess.Popen[str]", said: str = "") -> dict[str, Any]:
+    """What a process found; it said this on the way, or nothing."""
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert not err
+    assert said in err if said else not err
     found: dict[str, Any] = json.loads(out)
     return found
 
@@ -123,19 +131,24 @@ def test_homes_that_cannot_be_written_to_do_not_matter(tmp_path: Path) -> None:
     occupied.write_text("")
     temporary.mkdir()
     place = {"HOME": str(occupied / "home"), "TMPDIR": str(temporary), "STREAMJOIN_CACHE_DIR": str(occupied / "cache")}
-    first, second = finish(start(**place)), finish(start(**place))
+    first, second = (finish(start(**place), "Not a directory") for _ in range(2))
     assert (first["pairs"], first["compiled"]) == (expected(10), 1)
     assert (second["pairs"], second["compiled"]) == (expected(10), 0)
     assert inside(first, temporary)
 
 
-def test_a_directory_that_can_only_be_read_serves_as_far_as_it_goes(tmp_path: Path) -> None:
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that other users may read, which those of pytest are not."""
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_directory_that_can_only_be_read_serves_as_far_as_it_goes(open_path: Path) -> None:
     """Root has warmed an image, another user runs: what is there is loaded, what is not goes to the user's own."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can become another user")
-    image, home = tmp_path / "image", tmp_path / "home"
-    for path in (*(p for p in tmp_path.parents if p.stat().st_uid == 0 and p != Path("/tmp")), tmp_path):
-        path.chmod(path.stat().st_mode | 0o055)
+    image, home = open_path / "image", open_path / "home"
     home.mkdir()
     os.chown(home, SOMEBODY, SOMEBODY)
     image.mkdir(mode=0o755)

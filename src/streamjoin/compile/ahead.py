@@ -80,14 +80,14 @@ def _launch(work: bytes) -> "subprocess.Popen[bytes]":
 def _follow(process: "subprocess.Popen[bytes]") -> None:
     """Say what goes on: in the log, and on the terminal, if anything is compiled at all."""
     started, compiled, last = perf_counter(), 0, ""
-    assert process.stdout is not None
-    for line in process.stdout:
-        last = line.decode().strip()
-        if last == _COMPILING:
-            if not compiled:
-                _say("compiling this join's kernels, once on this machine ...")
-            compiled += 1
-    process.wait()
+    with process:  # closes the pipes and waits
+        assert process.stdout is not None
+        for line in process.stdout:
+            last = line.decode().strip()
+            if last == _COMPILING:
+                if not compiled:
+                    _say("compiling this join's kernels, once on this machine ...")
+                compiled += 1
     atexit.unregister(process.kill)
     seconds = perf_counter() - started
     if last != _DONE:

@@ -120,7 +120,7 @@ class Grid:
         dtype: Any = np.int64 if self.bits else np.int32
         ends = [ruler.cells(end, dtype) for ruler, asked in ((self.x, x), (self.y, y)) for end in asked[2:]]
         cell = _numbered(self.x, self.y, self.bits, x[2], y[2], np.empty(size, np.uint32))
-        codes = [end.astype(self.rows.dtype, copy=False) for asked in (x, y) for end in asked[:2]]
+        codes = [unlocked(end.astype(self.rows.dtype, copy=False)) for asked in (x, y) for end in asked[:2]]
         ordered = len(self.rows) >= _SORTED_FROM and size >= _MOST_CELLS
         shift = max(cells.bit_length() - _COARSE.bit_length() + 1, 0) if ordered else 32
         most = _MOST_CELLS if self.bits else max(_MOST_CELLS, cells // 16)

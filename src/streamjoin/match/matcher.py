@@ -113,7 +113,7 @@ class Matcher:
         if (index := self._opened.get(segment)) is None:
             index = self._opened[segment] = Index(segment.index)
         others = [
-            (_codes(k, columns[k], segment), asked[k].lower, widths(asked[k].lower, asked[k].upper))
+            (_codes(k, columns[k], segment), unlocked(asked[k].lower), widths(asked[k].lower, asked[k].upper))
             for k in range(len(dimensions))
             if k not in index.axes and not ((zone := zones[k]) and asked[k].cover(zone))
         ]

@@ -38,19 +38,26 @@ _LOWER_PRIORITY = 10
 
 @dataclass(frozen=True)
 class _Kind:
-    """So many made-up rows: `even` ones lie apart, others half on one value; with `nulls`, some keys are NULL.
+    """So many made-up rows; `crowd` is the share of them that has the same keys, the others lie apart.
 
-    With `ages`, they span a little more than the time window, which then must be compared.
+    With `ages`, they span a little more than the time window, which then must be compared. With `nulls`, some keys are
+    NULL.
     """
 
     size: int
-    even: bool = True
+    crowd: float = 0.0
     ages: bool = False
     nulls: bool = False
 
 
 _FIRST = _Kind(10_000)
-_LATER = (_Kind(10_000, ages=True), _Kind(16, ages=True), _Kind(10_000, even=False), _Kind(1_000, nulls=True))
+_LATER = (
+    _Kind(10_000, ages=True),
+    _Kind(16, ages=True),
+    _Kind(16, crowd=1.0, ages=True),  # time narrows more than any key
+    _Kind(10_000, crowd=0.4),  # a grid that is mostly empty
+    _Kind(1_000, nulls=True),
+)
 
 
 def outline(predicate: Predicate, window: Window) -> str:
@@ -113,14 +120,15 @@ def _space(dimension: Dimension, side: Side, keys: list[Key], steps: dict[Key, f
 
 def _column(type: Type, step: float, kind: _Kind) -> KeyColumn:
     number = np.arange(kind.size)
-    if not kind.even:
-        number = np.where(number < 0.4 * kind.size, 0, number * 64)
+    if kind.crowd:
+        number = np.where(number < kind.crowd * kind.size, 0, number * 64)
     valid = number > 0 if kind.nulls else None
     if type == BOOLEAN:
         return KeyColumn(number % 2 == 1, valid)
     dtype = np.dtype(dtype_of(type))
     most = float(limit_of(type)) if dtype.kind == "i" else 1e30
     values: NDArray[Any] = (number * min(step, 0.9 * most / (64 * kind.size))).astype(dtype)
+    values.flags.writeable = False  # as all that comes from Arrow
     if type.is_machine:
         return KeyColumn(values, valid)
     return KeyColumn(values, valid, _exact(type, number))

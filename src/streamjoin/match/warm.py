@@ -33,7 +33,7 @@ from streamjoin.predicate.statements import dtype_of, limit_of
 from streamjoin.predicate.types import BINARY, BOOLEAN, STRING, Type
 from streamjoin.window import Window
 
-_LOWER_PRIORITY = 10
+_LOWEST_PRIORITY = 19
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def warm_join(predicate: Predicate, window: Window) -> None:
 def warm_in_background(predicate: Predicate, window: Window) -> None:
     """The same in a process of its own, which makes way for others once the first rows have what they need."""
     _meet(predicate, window, _FIRST)
-    os.nice(_LOWER_PRIORITY)
+    os.nice(_LOWEST_PRIORITY)
     warm_join(predicate, window)
 
 

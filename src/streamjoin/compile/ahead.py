@@ -5,6 +5,7 @@ needs the code compiles it. What was compiled in this way leaves a mark on disk,
 """
 
 import atexit
+import contextlib
 import logging
 import os
 import pickle
@@ -40,12 +41,13 @@ def start(run: Callable[..., None], *arguments: Any, outline: str) -> "subproces
         return None
     _started.add(mark)
     try:
-        process = _launch(pickle.dumps((run, arguments, mark)))
-    except (OSError, ValueError) as error:
+        process = _launch()
+    except OSError as error:
         log.info("nothing is compiled ahead: %s", error)
         return None
     atexit.register(process.kill)
-    threading.Thread(target=_follow, args=(process,), name="streamjoin-compiles-ahead", daemon=True).start()
+    work = pickle.dumps((run, arguments, mark))
+    threading.Thread(target=_follow, args=(process, work), name="streamjoin-compiles-ahead", daemon=True).start()
     return process
 
 
@@ -65,23 +67,22 @@ def _touch(mark: str) -> None:
         (trusted[-1] / mark).touch()
 
 
-def _launch(work: bytes) -> "subprocess.Popen[bytes]":
+def _launch() -> "subprocess.Popen[bytes]":
     """Start the process; it sees the modules that this one sees, and nothing from the directory it runs in."""
     command = [sys.executable, "-P", "-c", "from streamjoin.compile.ahead import main; main()"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload]
-    assert process.stdin is not None
-    process.stdin.write(len(work).to_bytes(8, "big") + work)
-    process.stdin.flush()  # and stays open: its end tells the process that this one has ended
-    return process  # type: ignore[no-any-return]
+    return subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
-def _follow(process: "subprocess.Popen[bytes]") -> None:
-    """Say what goes on: in the log, and on the terminal, if anything is compiled at all."""
+def _follow(process: "subprocess.Popen[bytes]", work: bytes) -> None:
+    """Say what is to be done, and what goes on: in the log, and on the terminal, if anything is compiled at all."""
     started, compiled, last = perf_counter(), 0, ""
-    with process:  # closes the pipes and waits
+    with process, contextlib.suppress(BrokenPipeError):  # closes the pipes and waits
+        assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.write(len(work).to_bytes(8, "big") + work)
+        process.stdin.flush()  # and stays open: its end tells the process that this one has ended
         for line in process.stdout:
             last = line.decode().strip()
             if last == _COMPILING:

@@ -32,7 +32,7 @@ def places() -> list[Path]:
             refused.append(str(error))
             continue
         except OSError as error:  # missing and not to be made, or no directory
-            if str(directory) == os.environ.get(VARIABLE):
+            if directory == Path(os.environ.get(VARIABLE, "")):
                 refused.append(f"{directory}: {error.strerror}")
             continue
         trusted.append(place)

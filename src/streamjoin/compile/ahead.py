@@ -29,8 +29,8 @@ _COMPILING, _DONE = "compiling", "done"
 _started: set[str] = set()
 
 
-def start(run: Callable[..., None], *arguments: Any, outline: str) -> "subprocess.Popen[bytes] | None":
-    """Call ``run(*arguments)`` in a process of its own, unless another did so for the same `outline`; None then.
+def start(run: Callable[..., None], *arguments: Any, outline: str) -> "Ahead | None":
+    """Call ``run(*arguments)`` in a process of its own, unless that was done for the same `outline`: None then.
 
     `run` must be a function of a module, and all arguments must be picklable.
     """
@@ -40,15 +40,53 @@ def start(run: Callable[..., None], *arguments: Any, outline: str) -> "subproces
     if mark in _started or any((place / mark).exists() for place in trusted):
         return None
     _started.add(mark)
-    try:
-        process = _launch()
-    except OSError as error:
-        log.info("nothing is compiled ahead: %s", error)
-        return None
-    atexit.register(process.kill)
-    work = pickle.dumps((run, arguments, mark))
-    threading.Thread(target=_follow, args=(process, work), name="streamjoin-compiles-ahead", daemon=True).start()
-    return process
+    ahead = Ahead(pickle.dumps((run, arguments, mark)))
+    ahead.start()
+    return ahead
+
+
+class Ahead(threading.Thread):
+    """Starts the process when its turn has come, one at a time, and says what goes on.
+
+    In the log, and on the terminal if there is one; nothing where nothing needs to be compiled.
+    """
+
+    _turn = threading.Lock()
+
+    def __init__(self, work: bytes) -> None:
+        super().__init__(name="streamjoin-compiles-ahead", daemon=True)
+        self._work = work
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        """Follow the process to its end."""
+        with self._turn:
+            try:
+                self.process = _launch()
+            except OSError as error:
+                log.info("nothing is compiled ahead: %s", error)
+                return
+            atexit.register(self.process.kill)
+            self._follow(self.process)
+            atexit.unregister(self.process.kill)
+
+    def _follow(self, process: "subprocess.Popen[bytes]") -> None:
+        started, compiled, last = perf_counter(), 0, ""
+        with process, contextlib.suppress(BrokenPipeError):  # closes the pipes and waits
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(len(self._work).to_bytes(8, "big") + self._work)
+            process.stdin.flush()  # and stays open: its end tells the process that this one has ended
+            for line in process.stdout:
+                last = line.decode().strip()
+                if last == _COMPILING:
+                    if not compiled:
+                        _say("compiling this join's kernels, once on this machine ...")
+                    compiled += 1
+        if last != _DONE:
+            log.info("compiling ahead ended early (%s): what is missing is compiled when needed", process.returncode)
+        elif compiled:
+            _say(f"compiled {compiled} kernels in {perf_counter() - started:.1f} s")
 
 
 def mark_of(outline: str) -> str:
@@ -73,28 +111,6 @@ def _launch() -> "subprocess.Popen[bytes]":
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload,no-any-return]
-
-
-def _follow(process: "subprocess.Popen[bytes]", work: bytes) -> None:
-    """Say what is to be done, and what goes on: in the log, and on the terminal, if anything is compiled at all."""
-    started, compiled, last = perf_counter(), 0, ""
-    with process, contextlib.suppress(BrokenPipeError):  # closes the pipes and waits
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(len(work).to_bytes(8, "big") + work)
-        process.stdin.flush()  # and stays open: its end tells the process that this one has ended
-        for line in process.stdout:
-            last = line.decode().strip()
-            if last == _COMPILING:
-                if not compiled:
-                    _say("compiling this join's kernels, once on this machine ...")
-                compiled += 1
-    atexit.unregister(process.kill)
-    seconds = perf_counter() - started
-    if last != _DONE:
-        log.info("compiling ahead ended early (%s): what is missing is compiled when needed", process.returncode)
-    elif compiled:
-        _say(f"compiled {compiled} kernels in {seconds:.1f} s")
 
 
 def _say(what: str) -> None:

@@ -3,10 +3,8 @@
 import io
 import logging
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -25,13 +23,20 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "_started", set())
 
 
-def finish(process: "subprocess.Popen[bytes] | None") -> int:
-    assert process is not None
-    code = process.wait(timeout=120)
-    for thread in threading.enumerate():
-        if thread.name == "streamjoin-compiles-ahead":
-            thread.join(timeout=60)
-    return code
+def launched(started: ahead.Ahead | None) -> "subprocess.Popen[bytes]":
+    assert started is not None
+    while started.process is None:
+        assert started.is_alive()
+        time.sleep(0.01)
+    return started.process
+
+
+def finish(started: ahead.Ahead | None) -> int:
+    process = launched(started)
+    assert started is not None
+    started.join(timeout=120)
+    assert process.returncode is not None
+    return process.returncode
 
 
 class Terminal(io.StringIO):
@@ -57,19 +62,25 @@ def test_it_says_what_it_does_and_is_silent_afterwards(
     assert len(terminal.getvalue().splitlines()) == 2
 
 
-def test_one_process_for_one_outline() -> None:
-    assert ahead.start(time.sleep, 0, outline="twice") is not None
-    assert ahead.start(time.sleep, 0, outline="twice") is None
+def test_one_process_for_one_outline_and_one_at_a_time() -> None:
+    first = ahead.start(time.sleep, 60, outline="one")
+    assert ahead.start(time.sleep, 60, outline="one") is None
+    process = launched(first)
+    second = ahead.start(time.sleep, 0, outline="two")
+    assert second is not None
+    second.join(timeout=0.5)
+    assert second.process is None  # it waits for its turn
+    process.kill()
+    assert finish(second) == 0
 
 
 @pytest.mark.parametrize("harm", ["raises", "is killed"])
 def test_one_that_fails_leaves_no_mark(tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str) -> None:
     with caplog.at_level(logging.INFO, "streamjoin"):
-        process = ahead.start(*((os.kill, os.getpid()) if harm == "raises" else (time.sleep, 60)), outline=harm)
-        assert process is not None
+        started = ahead.start(*((os.kill, os.getpid()) if harm == "raises" else (time.sleep, 60)), outline=harm)
         if harm == "is killed":
-            os.kill(process.pid, signal.SIGKILL)
-        assert finish(process) != 0
+            launched(started).kill()
+        assert finish(started) != 0
     assert "ended early" in caplog.text
     assert not list(tmp_path.iterdir())
     assert load(ENTRY, "entry")() == 5
@@ -94,8 +105,9 @@ def test_one_killed_while_it_compiles_holds_up_nobody(tmp_path: Path) -> None:
 
 def test_it_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     program = (
-        "import os, time\nfrom streamjoin.compile.ahead import start\n"
-        "print(start(time.sleep, 100, outline='long').pid, flush=True)\nos.abort() if {abort} else None"
+        "import os, time\nfrom streamjoin.compile.ahead import start\nahead = start(time.sleep, 100, outline='long')\n"
+        "while ahead.process is None: time.sleep(0.01)\n"
+        "print(ahead.process.pid, flush=True)\nos.abort() if {abort} else None"
     )
     for abort in (True, False):
         run = subprocess.run(

@@ -4,23 +4,31 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamjoin.predicate import codecache
+from streamjoin.compile import modules, ondisk
 
+SOMEBODY = 54321
 SCRIPT = """
-import json, sys, time
+import json, os, sys, time
 import numpy as np
 from streamjoin.predicate import Schema, parse
 
 limit = int(sys.argv[1])
 predicate = parse(f"l.x * r.a <= {limit}", Schema({"x": "int"}), Schema({"a": "int"}))
 started = time.perf_counter()
-from streamjoin.predicate import codecache
+from streamjoin.compile import modules
 from streamjoin.predicate.compiled import compile_check, new_cursor
+
+if sys.argv[-1] == "54321":  # once all is imported that is imported late: another user may not read where it lies
+    import numba, pyarrow.compute
+    numba.njit("int64(int64[:])", error_model="numpy")(lambda a: max(a.size, min(a[0], 1)) * abs(a[0]) // 3)
+    os.setuid(54321)
 
 check = compile_check([conjunct.exact for conjunct in predicate.conjuncts])
 x, a = np.arange(100, dtype=np.int32), np.arange(50, dtype=np.int32)
@@ -34,7 +42,7 @@ if "nested" in sys.argv:
         cursor, out = new_cursor(), np.empty((2, 64), np.int64)
         while cursor[0] >= 0:
             nested += check.nested(side, [(x, None)], [(a, None)], *bounds, *out, cursor)
-loaded = list(codecache._LOADED.values())
+loaded = list(modules._LOADED.values())
 print(json.dumps({
     "pairs": pairs,
     "nested": nested,
@@ -49,16 +57,18 @@ def expected(limit: int) -> int:
     return sum(x * a <= limit for x in range(100) for a in range(50))
 
 
-def start(limit: int = 10, *more: str, **environment: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", SCRIPT, str(limit), *more]
+def start(limit: int = 10, *more: str, user: int | None = None, **environment: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", SCRIPT, str(limit), *more, *([str(user)] if user else [])]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_", "STREAMJOIN_"))}
-    return subprocess.Popen(command, env=kept | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env=kept | environment, text=True, **pipes)
 
 
-def finish(process: "subprocess.Popen[str]") -> dict[str, Any]:
+def finish(process: "subprocess.Popen[str]", said: str = "") -> dict[str, Any]:
+    """What a process found; it said this on the way, or nothing."""
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert not err
+    assert said in err if said else not err
     found: dict[str, Any] = json.loads(out)
     return found
 
@@ -89,41 +99,30 @@ def test_twenty_processes_at_once_on_an_empty_cache(tmp_path: Path) -> None:
 def test_damaged_files_are_compiled_anew(tmp_path: Path) -> None:
     cache = {"STREAMJOIN_CACHE_DIR": str(tmp_path)}
     assert finish(start(**cache))["compiled"] == 1
-    files = [file for file in tmp_path.rglob("*") if file.suffix in (".nbi", ".nbc", ".py", ".sums")]
-    assert {file.suffix for file in files} == {".nbi", ".nbc", ".py", ".sums"}
-    for file in files:
-        whole = file.read_bytes()
-        file.write_bytes(whole[: len(whole) // 2])
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    not_even_a_pickle = ondisk.digest(b"?") + b"?"
+    for damaged in (whole[: len(whole) // 2], whole[:-1] + b"?", b"", not_even_a_pickle):
+        file.write_bytes(damaged)
         found = finish(start(**cache))
-        assert (found["pairs"], found["compiled"]) == (expected(10), 1), file
-    assert finish(start(**cache))["compiled"] == 0
-    for file in tmp_path.rglob("*.nbc"):
-        file.write_bytes(b"not even a pickle")
-    for file in tmp_path.glob("*.py"):
-        file.with_suffix(".sums").write_text(codecache._listed(file))
-    assert finish(start(**cache))["pairs"] == expected(10)
+        assert (found["pairs"], found["compiled"]) == (expected(10), 1), damaged[:20]
     assert finish(start(**cache))["compiled"] == 0
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STREAMJOIN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(codecache, "_MOST", 2)
+    monkeypatch.setattr(ondisk, "_MOST", 2)
 
-    def load(number: int) -> None:
-        monkeypatch.setattr(codecache, "_LOADED", {})
-        text = f"from numba import njit\n@njit('int64()', cache=True)\ndef entry():\n    return {number}\n"
-        assert codecache.load(text, "entry")() == number
+    def load(number: int) -> int:
+        """How many were compiled for it."""
+        monkeypatch.setattr(modules, "_LOADED", {})
+        entry: Any = modules.load(f"@on_disk('int64()')\ndef entry():\n    return {number}\n", "entry")
+        assert entry() == number
+        return sum(entry.stats.cache_misses.values())
 
-    def kept() -> set[str]:
-        return {path.read_text().split()[-1] for path in tmp_path.glob("*.py")}
-
-    for number in (1, 2, 1, 3):
-        load(number)
-    assert kept() == {"1", "3"}
-    assert len(list(tmp_path.glob("*.lock"))) == 2
-    assert len(list(tmp_path.glob("__pycache__/*.nbi"))) == 2
-    load(2)
-    assert kept() == {"2", "3"}
+    assert [load(number) for number in (1, 2, 1, 3)] == [1, 1, 0, 1]
+    assert len(list(tmp_path.iterdir())) == 2  # no locks are left
+    assert [load(number) for number in (1, 3, 2)] == [0, 0, 1]
 
 
 def test_homes_that_cannot_be_written_to_do_not_matter(tmp_path: Path) -> None:
@@ -132,19 +131,50 @@ def test_homes_that_cannot_be_written_to_do_not_matter(tmp_path: Path) -> None:
     occupied.write_text("")
     temporary.mkdir()
     place = {"HOME": str(occupied / "home"), "TMPDIR": str(temporary), "STREAMJOIN_CACHE_DIR": str(occupied / "cache")}
-    first, second = finish(start(**place)), finish(start(**place))
+    first, second = (finish(start(**place), "Not a directory") for _ in range(2))
     assert (first["pairs"], first["compiled"]) == (expected(10), 1)
     assert (second["pairs"], second["compiled"]) == (expected(10), 0)
     assert inside(first, temporary)
 
 
-@pytest.mark.parametrize("asked_for", [{}, {"STREAMJOIN_CACHE_DIR": "/dev/null/nowhere"}], ids=["", "cannot be made"])
-def test_a_directory_that_others_may_write_to_is_not_trusted(tmp_path: Path, asked_for: dict[str, str]) -> None:
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that other users may read, which those of pytest are not."""
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_directory_that_can_only_be_read_serves_as_far_as_it_goes(open_path: Path) -> None:
+    """Root has warmed an image, another user runs: what is there is loaded, what is not goes to the user's own."""
+    image, home = open_path / "image", open_path / "home"
+    home.mkdir()
+    os.chown(home, SOMEBODY, SOMEBODY)
+    image.mkdir(mode=0o755)
+    assert finish(start(STREAMJOIN_CACHE_DIR=str(image)))["compiled"] == 1
+    before = {file: file.stat().st_mtime_ns for file in image.iterdir()}
+    own = {"STREAMJOIN_CACHE_DIR": str(image), "HOME": str(home)}
+    assert finish(start(user=SOMEBODY, **own))["compiled"] == 0
+    assert {file: file.stat().st_mtime_ns for file in image.iterdir()} == before
+    found = finish(start(10, "nested", user=SOMEBODY, **own))
+    assert found["compiled"] == 2
+    assert inside(found, home)
+    assert finish(start(10, "nested", user=SOMEBODY, **own))["compiled"] == 0
+
+
+@pytest.mark.parametrize("asked_for", [False, True], ids=["usual", "asked for"])
+def test_a_directory_that_others_may_write_to_is_not_trusted(tmp_path: Path, asked_for: bool) -> None:
     shared = tmp_path / f"streamjoin-code-{os.geteuid()}"
     shared.mkdir()
     shared.chmod(0o777)
-    found = finish(start(HOME="/dev/null", TMPDIR=str(tmp_path), **asked_for))
+    own = tmp_path / "own"
+    place = {"HOME": str(own)} if asked_for else {"HOME": "/dev/null", "TMPDIR": str(tmp_path)}
+    process = start(**place, **({"STREAMJOIN_CACHE_DIR": str(shared)} if asked_for else {}))
+    out, err = process.communicate(timeout=300)
+    found = json.loads(out)
     assert found["pairs"] == expected(10)
-    assert inside(found, tmp_path)
     assert not list(shared.iterdir())
-    assert list(tmp_path.iterdir()) == [shared]  # what stood in for it went with the process
+    assert err.count("may be written to by others (mode 777)") == 1
+    assert (f"kept in {own}" if asked_for else "compiled by each process anew") in err
+    assert found["directories"] == [str(own / ".cache" / "streamjoin") if asked_for else ""]

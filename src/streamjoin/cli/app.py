@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from streamjoin.cli.quiet import quiet, reason
+from streamjoin.cli.warm import warm
 from streamjoin.errors import StreamJoinError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def main() -> None:
     Shell completion: eval "$(_STREAMJOIN_COMPLETE=bash_source streamjoin)", or zsh_source, or fish_source.
     """
 
+
+main.add_command(warm)
 
 Work = Callable[["SparkSession", Console, Callable[[], bool]], None]
 """What a command does with Spark; it ends early when the function it is given says that the user wants it to."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.codes import unlocked
 
 Values = NDArray[Any]
@@ -39,8 +39,9 @@ class Ruler:
         """From the least to the greatest finite value, in cells of this width."""
         least, most = _ends(values)
         least = float(least) if values.dtype.kind == "f" else least
-        whole = cls(least, 1.0 / width, OUTERMOST)
-        return cls(least, 1.0 / width, int(whole.cells(np.array([most], values.dtype), np.int64)[0]))
+        per = 1.0 / width
+        steps = float(most - least) * per  # as `cells` computes it; NaN goes to the outermost cell there, too
+        return cls(least, per, int(steps) if steps < OUTERMOST else OUTERMOST)
 
     @classmethod
     def from_arrays(cls, origin: Values, scale: Values) -> "Ruler":
@@ -71,7 +72,7 @@ def _ends(values: Values) -> tuple[Any, Any]:
     return least, most
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cells(values: Any, origin: float, per: float, last: float, cells: Any) -> None:
     for j in range(values.size):
         steps = (np.float64(values[j]) - origin) * per
@@ -79,7 +80,7 @@ def _cells(values: Any, origin: float, per: float, last: float, cells: Any) -> N
         cells[j] = np.int64(max(steps, 0.0))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _whole_cells(values: Any, origin: int, per: float, last: float, cells: Any) -> None:
     for j in range(values.size):
         value: Any = max(np.int64(values[j]), np.int64(origin))

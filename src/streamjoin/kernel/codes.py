@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
+
 Codes = NDArray[Any]
 """int32 or int64."""
 
@@ -28,22 +30,21 @@ def encode(values: NDArray[Any]) -> Codes:
     if values.dtype.kind == "f":
         bits = np.int32 if values.dtype.itemsize == 4 else np.int64
         values = unlocked(np.ascontiguousarray(values))
-        codes: Codes = _encoded(values, values.view(bits), np.iinfo(bits).min, np.iinfo(bits).max)
+        codes: Codes = np.empty(len(values), bits)
+        _encode(values, values.view(bits), np.iinfo(bits).min, np.iinfo(bits).max, codes)
         return codes
     return values.astype(np.int64 if values.dtype.itemsize == 8 else np.int32, copy=False)
 
 
-@njit(nogil=True, cache=True)
-def _encoded(values: Any, bits: Any, low: int, high: int) -> Any:
-    codes = np.empty_like(bits)
+@kernel
+def _encode(values: Any, bits: Any, low: int, high: int, codes: Any) -> None:
     for j in range(values.size):
         code = bits[j]
         code = low - code if code < 0 else np.int64(code)  # -0.0 becomes 0
         codes[j] = code if values[j] == values[j] else high
-    return codes
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def inside(code: Any, lower: Any, width: Any) -> Any:
     """Whether a code lies in the interval of this unsigned width."""
     return type(width)(code - lower) <= width

@@ -28,8 +28,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.cells import EXACT, Ruler, Values
-from streamjoin.kernel.codes import UNSIGNED, Codes, encode, inside
+from streamjoin.kernel.codes import UNSIGNED, Codes, encode, inside, unlocked
 from streamjoin.kernel.pairs import Chunk, Indices
 
 DENSE_CELLS_PER_ROW = 4
@@ -97,7 +98,8 @@ class Grid:
             x_codes, y_codes = (axis.codes(block).astype(rows.dtype, copy=False) for axis in (x, y))
             tags = x_ruler.cells(x.marks(block), np.int64) if bits else np.empty(0, np.int64)
             narrowed = tags.astype(rows.dtype, copy=False)  # neighbours differ in their low bits
-            _scatter(x_codes, y_codes, row[block], narrowed, place[block], rows.reshape(-1))
+            columns = (unlocked(column) for column in (x_codes, y_codes, row[block]))
+            _scatter(*columns, narrowed, place[block], rows.reshape(-1))
         return cls(ends[:-1], rows, x_ruler, y_ruler, bits)
 
     @classmethod
@@ -118,7 +120,7 @@ class Grid:
         dtype: Any = np.int64 if self.bits else np.int32
         ends = [ruler.cells(end, dtype) for ruler, asked in ((self.x, x), (self.y, y)) for end in asked[2:]]
         cell = _numbered(self.x, self.y, self.bits, x[2], y[2], np.empty(size, np.uint32))
-        codes = [end.astype(self.rows.dtype, copy=False) for asked in (x, y) for end in asked[:2]]
+        codes = [unlocked(end.astype(self.rows.dtype, copy=False)) for asked in (x, y) for end in asked[:2]]
         ordered = len(self.rows) >= _SORTED_FROM and size >= _MOST_CELLS
         shift = max(cells.bit_length() - _COARSE.bit_length() + 1, 0) if ordered else 32
         most = _MOST_CELLS if self.bits else max(_MOST_CELLS, cells // 16)
@@ -167,32 +169,32 @@ def _numbered(
     return cell
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _dense(x_cells: Any, y_cells: Any, ny: int, cell: Any) -> None:
     for j in range(cell.size):
         cell[j] = x_cells[j] * ny + y_cells[j]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _bucket(x: Any, y: Any, bits: Any) -> Any:
     """The bucket of a cell in the hashed table."""
     mixed = (np.uint64(x) * _GOLDEN) >> (np.uint64(64) - bits)
     return (mixed + np.uint64(y)) & ((_U1 << bits) - _U1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hashed(x_cells: Any, y_cells: Any, bits: int, cell: Any) -> None:
     for j in range(cell.size):
         cell[j] = _bucket(x_cells[j], y_cells[j], np.uint64(bits))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count(cell: Any, ends: Any) -> None:
     for j in range(cell.size):
         ends[cell[j] + _U2] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sum(counts: Any) -> None:
     total = np.int32(0)
     for c in range(counts.size):
@@ -200,7 +202,7 @@ def _sum(counts: Any) -> None:
         counts[c] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(place: Any, ends: Any) -> None:
     """From the numbers of cells to the places of rows, each where its cell goes on."""
     for j in range(place.size):
@@ -209,7 +211,7 @@ def _place(place: Any, ends: Any) -> None:
         ends[cell] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scatter(x: Any, y: Any, row: Any, tags: Any, place: Any, flat: Any) -> None:
     tagged = tags.size > 0
     stride = _HASHED if tagged else _DENSE
@@ -220,7 +222,7 @@ def _scatter(x: Any, y: Any, row: Any, tags: Any, place: Any, flat: Any) -> None
             flat[to + _U3] = tags[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _visits(
     x_first: Any,
     x_last: Any,
@@ -264,7 +266,7 @@ def _visits(
     return cell.size - far
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _probe_dense(starts: Any, flat: Any, ny: int, visits: Any, probe: Any, build: Any, cursor: Any) -> Any:
     code = flat.dtype.type
     columns = np.uint64(ny)
@@ -298,7 +300,7 @@ def _probe_dense(starts: Any, flat: Any, ny: int, visits: Any, probe: Any, build
     return found, examined
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _probe_hashed(starts: Any, flat: Any, bits: int, visits: Any, probe: Any, build: Any, cursor: Any) -> Any:
     code = flat.dtype.type
     found, examined, capacity = _U0, _U0, np.uint64(probe.size)

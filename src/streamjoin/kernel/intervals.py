@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.codes import Codes, unlocked
 
 INT64_MIN, INT64_MAX = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
@@ -25,12 +26,12 @@ def whole(f: NDArray[Any], lower: int | None, upper: int | None, dtype: Any) -> 
     return ends[0], ends[1], asks
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _sum(f: Any, by: Any) -> Any:
     return min(max(f, INT64_MIN - min(by, 0)), INT64_MAX - max(by, 0)) + by
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _whole(
     f: Any,
     no_lower: bool,
@@ -52,7 +53,7 @@ def _whole(
         lows[i], highs[i] = min(max(low, least), most), min(max(high, least), most)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def widened(
     f: Any, has_lower: bool, lower: float, has_upper: bool, upper: float, relative: float, reach: float, absolute: float
 ) -> Any:
@@ -89,7 +90,7 @@ def outward(low: NDArray[np.float64], high: NDArray[np.float64], dtype: Any) -> 
     return ends[0], ends[1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _outward(wanted: Any, rounded: Any, bits: Any, towards: int, least: int, most: int, codes: Any) -> None:
     for i in range(wanted.size):
         code = np.int64(bits[i])

@@ -15,8 +15,8 @@ keeps the test for negative indices in the loop, and nothing is vectorized.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.codes import inside
 from streamjoin.kernel.pairs import Chunk
 
@@ -32,7 +32,7 @@ def nested(x: Any, y: Any, x_lower: Any, x_width: Any, y_lower: Any, y_width: An
     return int(_nested(x, y, x_lower, x_width, y_lower, y_width, chunk.probe, chunk.build, cursor))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _counts(x: Any, y: Any, x0: Any, u0: Any, y0: Any, v0: Any, x1: Any, u1: Any, y1: Any, v1: Any) -> Any:
     """How many rows lie in the intervals of one probe row, and in those of another."""
     first, second = np.int32(0), np.int32(0)
@@ -43,7 +43,7 @@ def _counts(x: Any, y: Any, x0: Any, u0: Any, y0: Any, v0: Any, x1: Any, u1: Any
     return first, second
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _extract(x: Any, y: Any, start: int, x0: Any, u0: Any, y0: Any, v0: Any, rows: Any) -> Any:
     """Write the rows from `start` on that lie in both intervals; also how far it came before `rows` was full."""
     found = 0
@@ -61,7 +61,7 @@ def _extract(x: Any, y: Any, start: int, x0: Any, u0: Any, y0: Any, v0: Any, row
     return found, start
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _nested(
     x: Any, y: Any, x_lower: Any, x_width: Any, y_lower: Any, y_width: Any, probe: Any, build: Any, cursor: Any
 ) -> Any:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.codes import Codes
 from streamjoin.kernel.pairs import Chunk
 
@@ -47,7 +47,7 @@ class Ordered:
         return int(_fill(self.row, start, end, chunk.probe, chunk.build, cursor))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill(row: Any, start: Any, end: Any, probe: Any, build: Any, cursor: Any) -> int:
     found, capacity = 0, probe.size
     at = cursor[1]

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.codes import inside
 
 Indices = NDArray[np.int32]
@@ -25,7 +25,7 @@ class Chunk:
         self.build = np.empty(self.capacity, np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def refine(probe: Indices, build: Indices, count: int, codes: Any, lower: Any, width: Any) -> int:
     """Keep the pairs whose build row lies in the probe row's interval on one more dimension."""
     kept = 0

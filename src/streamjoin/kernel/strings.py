@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
+
+from streamjoin.compile.ondisk import kernel
+from streamjoin.kernel.codes import unlocked
 
 BAD_PATTERN = 2
 """The mark of a pattern whose escape character stands before nothing that can be escaped."""
@@ -39,17 +41,17 @@ class Strings(NamedTuple):
 
 def starts_with(a: Strings, b: Strings) -> NDArray[np.bool_]:
     """Whether a begins with b."""
-    return _at_an_end(*a, *b, True)  # type: ignore[no-any-return]
+    return _at_an_end(*_arrays(a, b), True)  # type: ignore[no-any-return]
 
 
 def ends_with(a: Strings, b: Strings) -> NDArray[np.bool_]:
     """Whether a ends with b."""
-    return _at_an_end(*a, *b, False)  # type: ignore[no-any-return]
+    return _at_an_end(*_arrays(a, b), False)  # type: ignore[no-any-return]
 
 
 def contains(a: Strings, b: Strings) -> NDArray[np.bool_]:
     """Whether b is somewhere in a."""
-    return _contains(*a, *b)  # type: ignore[no-any-return]
+    return _contains(*_arrays(a, b))  # type: ignore[no-any-return]
 
 
 def like(a: Strings, patterns: Strings, escape: int) -> NDArray[np.uint8]:
@@ -57,22 +59,28 @@ def like(a: Strings, patterns: Strings, escape: int) -> NDArray[np.uint8]:
 
     `escape` is an ASCII character.
     """
-    return _like(*a, *patterns, escape)  # type: ignore[no-any-return]
+    return _like(*_arrays(a, patterns), escape)  # type: ignore[no-any-return]
 
 
 def distances(a: Strings, b: Strings) -> NDArray[np.int32]:
     """How many characters must be put in, left out or changed to make b of a (Levenshtein)."""
-    return _distances(*a, *b)  # type: ignore[no-any-return]
+    return _distances(*_arrays(a, b))  # type: ignore[no-any-return]
 
 
 def substrings(a: Strings, first: NDArray[np.int64], count: NDArray[np.int64]) -> Strings:
     """So many characters from the `first` on: counted from 1, or from the end where it is negative; SQL's rules."""
-    starts, stops = _spans(*a, first, count)
+    offsets, data = _arrays(a)
+    starts, stops = _spans(offsets, data, unlocked(first), unlocked(count))
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(stops - starts)))
-    return Strings(offsets, _gathered(a.data, starts, stops, int(offsets[-1])))
+    return Strings(offsets, _gathered(data, starts, stops, int(offsets[-1])))
 
 
-@njit(nogil=True, cache=True)
+def _arrays(*columns: Strings) -> list[NDArray[Any]]:
+    """The arrays of columns, all of the one type that kernels are compiled for."""
+    return [unlocked(array) for column in columns for array in column]
+
+
+@kernel
 def _at_an_end(ao: Any, ad: Any, bo: Any, bd: Any, first: bool) -> Any:
     found = np.zeros(len(ao) - 1, np.bool_)
     for k in range(len(found)):
@@ -83,7 +91,7 @@ def _at_an_end(ao: Any, ad: Any, bo: Any, bd: Any, first: bool) -> Any:
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _contains(ao: Any, ad: Any, bo: Any, bd: Any) -> Any:
     found = np.zeros(len(ao) - 1, np.bool_)
     for k in range(len(found)):
@@ -95,7 +103,7 @@ def _contains(ao: Any, ad: Any, bo: Any, bd: Any) -> Any:
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _like(ao: Any, ad: Any, po: Any, pd: Any, escape: int) -> Any:
     marks = np.zeros(len(ao) - 1, np.uint8)
     for k in range(len(marks)):
@@ -103,7 +111,7 @@ def _like(ao: Any, ad: Any, po: Any, pd: Any, escape: int) -> Any:
     return marks
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _matches(ad: Any, a: int, a_end: int, pd: Any, p: int, p_end: int, escape: int) -> int:
     """One string, one pattern. After a failure only the last % is widened: what stood before it is settled."""
     at = p
@@ -139,7 +147,7 @@ def _matches(ad: Any, a: int, a_end: int, pd: Any, p: int, p_end: int, escape: i
         p, a = again_p, again_a
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _distances(ao: Any, ad: Any, bo: Any, bd: Any) -> Any:
     found = np.zeros(len(ao) - 1, np.int32)
     longest = 0
@@ -160,7 +168,7 @@ def _distances(ao: Any, ad: Any, bo: Any, bd: Any) -> Any:
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _spans(ao: Any, ad: Any, first: Any, count: Any) -> Any:
     """The bytes of a substring; what begins before the string loses what lies there."""
     starts, stops = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
@@ -182,7 +190,7 @@ def _spans(ao: Any, ad: Any, first: Any, count: Any) -> Any:
     return starts, stops
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _gathered(data: Any, starts: Any, stops: Any, size: int) -> Any:
     gathered = np.empty(size, np.uint8)
     at = 0
@@ -193,7 +201,7 @@ def _gathered(data: Any, starts: Any, stops: Any, size: int) -> Any:
     return gathered
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _same(ad: Any, a: int, bd: Any, b: int, length: int) -> bool:
     for j in range(length):  # noqa: SIM110
         if ad[a + j] != bd[b + j]:
@@ -201,13 +209,13 @@ def _same(ad: Any, a: int, bd: Any, b: int, length: int) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _width(byte: int) -> int:
     """How many bytes the character has that begins with this one."""
     return 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _decoded(data: Any, start: int, stop: int, points: Any) -> int:
     """The characters of a string, each as one number; how many there are."""
     count, at = 0, start

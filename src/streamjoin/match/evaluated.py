@@ -31,8 +31,8 @@ class PairCheck:
     """Decides one condition; `position` says where the keys stand in `Rows.keys`."""
 
     def __init__(self, conjunct: Evaluated, position: Mapping[str, int]) -> None:
-        self._conjunct, self._position = conjunct, position
-        self._check = compile_check([conjunct.check])
+        self.conjunct, self._position = conjunct, position
+        self.check = compile_check([conjunct.check])
         self._read = {key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)}
 
     def mask(self, left: Rows, right: Rows, li: Indices, ri: Indices) -> Mask:
@@ -50,20 +50,20 @@ class PairCheck:
 
         count = len(sides["l"][1])
         texts = {name: _arrow(taken(key), key.type) for name, key in self._read.items()}
-        columns = {pair.key.name: evaluate_pairs(pair.tree, texts, count) for pair in self._conjunct.pairs}
+        columns = {pair.key.name: evaluate_pairs(pair.tree, texts, count) for pair in self.conjunct.pairs}
         computed = {name: _numbers(column.values) for name, column in columns.items()}
         numbers = {
             side: [computed.get(key.name) or _plain(taken(key)) for key in keys]
-            for side, keys in zip(SIDES, (self._check.left, self._check.right), strict=True)
+            for side, keys in zip(SIDES, (self.check.left, self.check.right), strict=True)
         }
-        failed = [pair for pair in self._conjunct.pairs if columns[pair.key.name].errors is not None]
+        failed = [pair for pair in self.conjunct.pairs if columns[pair.key.name].errors is not None]
         if failed:
             return self._despite(failed, columns, numbers)
         return self._decided(numbers, count)
 
     def _decided(self, numbers: Mapping[Side, list[Numbers]], count: int) -> Mask:
         every = np.arange(count)
-        return self._check.pairs(numbers["l"], numbers["r"], every, every)
+        return self.check.pairs(numbers["l"], numbers["r"], every, every)
 
     def _despite(
         self, failed: list[PairColumn], columns: Mapping[str, Column], numbers: Mapping[Side, list[Numbers]]
@@ -73,7 +73,7 @@ class PairCheck:
         for values_tried in product(((True, True), (False, True), (False, False)), repeat=min(len(failed), _FEW)):
             tried = list(numbers["l"])
             for pair, (value, known) in zip(failed, values_tried, strict=False):
-                place = [key.name for key in self._check.left].index(pair.key.name)
+                place = [key.name for key in self.check.left].index(pair.key.name)
                 errors = columns[pair.key.name].errors
                 assert errors is not None
                 values, valid = tried[place]
@@ -81,7 +81,7 @@ class PairCheck:
                 tried[place] = np.where(errors, value, values), np.where(errors, known, valid)
             answers.append(self._decided({"l": tried, "r": numbers["r"]}, len(tried[0][0])))
         if len(failed) > _FEW or not all(np.array_equal(answers[0], answer) for answer in answers):
-            raise EvaluationError(f"{self._conjunct}: {columns[failed[0].key.name].error}")
+            raise EvaluationError(f"{self.conjunct}: {columns[failed[0].key.name].error}")
         return answers[0]
 
 

@@ -29,7 +29,6 @@ from streamjoin.match.dimension import (
 )
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
-from streamjoin.match.warm import warm
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.compiled import compile_check, new_cursor
@@ -51,7 +50,6 @@ class Matcher:
     """Finds the pairs of rows that satisfy a predicate within a time window, but for what only Spark can decide."""
 
     def __init__(self, predicate: Predicate, window: Window, *, kernel: str = "auto") -> None:
-        warm()
         self.kernel = kernel
         self.keys: dict[Side, list[Key]] = {"l": predicate.keys("l"), "r": predicate.keys("r")}
         self._position = {key.name: i for side in self.keys.values() for i, key in enumerate(side)}
@@ -69,7 +67,7 @@ class Matcher:
             elif isinstance(conjunct, Band) and not conjunct.decides and conjunct.check is not None:
                 checks.append(conjunct.check)
         self.check = compile_check(checks) if checks else None
-        self._evaluated = [PairCheck(c, self._position) for c in predicate.conjuncts if isinstance(c, Evaluated)]
+        self.evaluated = [PairCheck(c, self._position) for c in predicate.conjuncts if isinstance(c, Evaluated)]
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
 
@@ -115,7 +113,7 @@ class Matcher:
         if (index := self._opened.get(segment)) is None:
             index = self._opened[segment] = Index(segment.index)
         others = [
-            (_codes(k, columns[k], segment), asked[k].lower, widths(asked[k].lower, asked[k].upper))
+            (_codes(k, columns[k], segment), unlocked(asked[k].lower), widths(asked[k].lower, asked[k].upper))
             for k in range(len(dimensions))
             if k not in index.axes and not ((zone := zones[k]) and asked[k].cover(zone))
         ]
@@ -131,9 +129,13 @@ class Matcher:
                 count = refine(probes, builds, count, codes, lower, width)
             kept = probes[:count].copy() if len(indices) == len(probe) else indices[probes[:count]]
             pairs = Pairs(kept, builds[:count].copy(), examined)
-            if not compiled:
-                pairs = self._checked(probe_side, probe, segment.rows, pairs)
-            yield self._evaluated_too(probe_side, probe, segment.rows, pairs)
+            yield self.check_pairs(probe_side, probe, segment.rows, pairs, compiled=compiled)
+
+    def check_pairs(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs, *, compiled: bool = False) -> Pairs:
+        """Only the pairs that pass what no index could decide; `compiled` conditions may have been met already."""
+        if not compiled:
+            found = self._checked(probe_side, probe, build, found)
+        return self._evaluated_too(probe_side, probe, build, found)
 
     def _asked(self, side: Side, probe: Rows, columns: Sequence[Array]) -> tuple[list[Intervals], NDArray[np.bool_]]:
         """What a block asks, and which of its rows ask at all: worked out once for all segments that it meets."""
@@ -182,7 +184,7 @@ class Matcher:
             yield probes[:count].astype(np.int32), row[builds[:count]], int(cursor[3]) - before
 
     def _checked(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
-        """Only the pairs that pass what no index could decide."""
+        """Only the pairs that have equal keys, not only equal hashes, and satisfy compiled conditions."""
         left, right = (probe, build) if probe_side == "l" else (build, probe)
         for equi in self._hashed:
             if len(found.probe) == 0:
@@ -204,7 +206,7 @@ class Matcher:
 
     def _evaluated_too(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
         """Only the pairs that satisfy the conditions on strings and arrays, too."""
-        for check in self._evaluated:
+        for check in self.evaluated:
             if len(found.probe):
                 met = (probe, build, found.probe, found.build)
                 left, right, li, ri = met if probe_side == "l" else (build, probe, found.build, found.probe)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.predicate import codecache
+from streamjoin.compile.modules import load
 from streamjoin.predicate.arithmetic import EvaluationError
 from streamjoin.predicate.codegen import LEFT_TO_EVALUATE, Source, conjunction, nested_source, pairs_source
 from streamjoin.predicate.evaluate import evaluate
@@ -67,6 +67,11 @@ class CompiledCheck:
         self.left, self.right = source.keys["l"], source.keys["r"]
         self._constants = np.array(source.ints, np.int64), np.array(source.floats, np.float64)
         self._over_columns = _over_columns(self._condition, {"l": self.left, "r": self.right})
+
+    @property
+    def outline(self) -> str:
+        """The same for all conditions that share machine code, whatever their constants."""
+        return self._source("pairs", False, "int64").text
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compile_check, (self.conditions,)
@@ -143,7 +148,7 @@ class CompiledCheck:
         keys = (self.left, self.right) if entry != "r" else (self.right, self.left)
         arrays = [array for side in zip(sides, keys, strict=True) for array in _arrays(*side, nullable)]
         with np.errstate(all="ignore"):  # for runs without the compiler
-            return int(codecache.load(source.text, source.entry)(*arrays, *rest))
+            return int(load(source.text, source.entry)(*arrays, *rest))
 
     def _evaluated(self, left: Sequence[KeyColumn], right: Sequence[KeyColumn], i: int, j: int) -> bool:
         """What the compiled code leaves open, or the error that it found."""

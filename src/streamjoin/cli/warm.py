@@ -1,0 +1,134 @@
+"""``streamjoin warm``: all that is compiled on a machine, compiled ahead, for images and clusters."""
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from streamjoin.errors import StreamJoinError
+
+_COLUMN = re.compile(r"\s*(`[^`]+`|[^\s:`]+)(?:\s*:\s*|\s+)(.+?)\s*", re.DOTALL)
+
+
+@click.command()
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Where to keep the code, as STREAMJOIN_CACHE_DIR says.",
+)
+@click.option("--on", metavar="SQL", multiple=True, help="A condition to compile, too; may be given several times.")
+@click.option("--left-schema", metavar="DDL", help='For --on: the columns, such as "ts TIMESTAMP, x INT, y FLOAT".')
+@click.option("--right-schema", metavar="DDL", help="Likewise; by default that of the left side.")
+def warm(directory: Path | None, on: tuple[str, ...], left_schema: str | None, right_schema: str | None) -> None:
+    """Compile ahead what joins would compile when they are first run.
+
+    For images and clusters: every kernel for every type, and the conditions that are given. Needs neither Spark nor
+    Java. Where everything is compiled already, this takes a moment.
+    """
+    console, errors = Console(), Console(stderr=True)
+    if on and not left_schema:
+        raise click.UsageError("--on needs --left-schema, or the types of its columns are not known")
+    if directory is not None:
+        os.environ["STREAMJOIN_CACHE_DIR"] = str(directory.absolute())
+    try:
+        place = _place(directory)
+        steps = _steps(on, left_schema or "", right_schema or left_schema or "")
+        started, compiled = perf_counter(), _Counter()
+        compiled.attach()
+        _run(steps, console)
+    except StreamJoinError as error:
+        errors.print("[red]error:[/]", escape(str(error)), soft_wrap=True, highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        errors.print("interrupted; a later run goes on with what is missing")
+        sys.exit(130)
+    seconds = perf_counter() - started
+    said = f"{compiled.count} kernels compiled in {seconds:.1f} s" if compiled.count else "all was compiled already"
+    console.print(f"{said}; code is in {place}", soft_wrap=True, highlight=False)
+
+
+def _place(asked_for: Path | None) -> Path:
+    """Where code goes; a directory that was asked for and cannot be used is an error, as nobody else would look."""
+    from streamjoin.compile.place import is_writable, places
+    from streamjoin.private import check_private
+
+    try:
+        if asked_for is not None:
+            asked_for.mkdir(mode=0o755, parents=True, exist_ok=True)  # others may read what root has warmed
+            return check_private(asked_for)
+    except OSError as error:
+        raise StreamJoinError(f"--directory: {asked_for} cannot be used: {error}") from error
+    trusted = places()
+    if not is_writable(trusted):
+        raise StreamJoinError("no directory can be written to; name one with --directory")
+    return trusted[-1]
+
+
+def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], None]]:
+    from streamjoin.compile.ahead import leave_mark
+    from streamjoin.match.warm import everything, outline, warm_join
+    from streamjoin.predicate import parse
+    from streamjoin.predicate.types import Schema
+    from streamjoin.window import within
+
+    window = within("1 minute")  # any one: what is compiled does not depend on how long it is
+    steps = everything()
+    for condition in on:
+        join = parse(condition, Schema(_columns(left)), Schema(_columns(right))), window
+        steps += [partial(warm_join, *join), partial(leave_mark, outline(*join))]
+    return steps
+
+
+def _columns(ddl: str) -> list[tuple[str, str]]:
+    """The names and types of a schema as Spark's SQL writes it.
+
+    >>> _columns("ts TIMESTAMP, `a b` decimal(10,2), s struct<x:int,y:int>")
+    [('ts', 'TIMESTAMP'), ('a b', 'decimal(10,2)'), ('s', 'struct<x:int,y:int>')]
+    """
+    parts, depth = [""], 0
+    for letter in ddl:
+        depth += (letter in "(<") - (letter in ")>")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    found = [_COLUMN.fullmatch(part) for part in parts]
+    if not all(found):
+        raise StreamJoinError(f"schema: got {ddl!r}; expected names and types, such as 'ts TIMESTAMP, x INT'")
+    return [(each[1].strip("`"), each[2].partition(" NOT NULL")[0]) for each in found if each]
+
+
+def _run(steps: list[Callable[[], None]], console: Console) -> None:
+    """Take all steps, with a bar on a terminal."""
+    columns = TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        for step in progress.track(steps):
+            step()
+
+
+class _Counter(logging.Handler):
+    """Counts what is compiled."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.count = 0
+
+    def attach(self) -> None:
+        """Listen to the log."""
+        log = logging.getLogger("streamjoin.compile")
+        log.setLevel(logging.INFO)
+        log.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One more."""
+        self.count += record.msg.startswith("compiling")

@@ -18,6 +18,7 @@ from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.predicate.expr import NAMED, SIDES, Column, Key, Side, to_sql
 from streamjoin.predicate.types import Type, from_spark
+from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
@@ -167,6 +168,8 @@ class Planned:
 
     def result(self) -> DataFrame:
         """The whole flow, from inputs to results under their own names."""
+        if self.is_streaming:
+            compile_ahead(self.spark, self.plan)
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._emitted(side)

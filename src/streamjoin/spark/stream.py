@@ -7,7 +7,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.cache import CacheSpec, remove
 from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
 from streamjoin.spark.collector import collect, place, settle
@@ -22,7 +21,6 @@ _caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
 def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two streams, as rows of this schema."""
     packed = job.packed()
-    compile_ahead(left.sparkSession, job.plan)
     blocks = left.mapInArrow(remote(emit, packed, "l"), EMITTED).union(
         right.mapInArrow(remote(emit, packed, "r"), EMITTED)
     )

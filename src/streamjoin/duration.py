@@ -102,7 +102,8 @@ def _unit(written: str, text: str, argument: str) -> int:
     if written == "M":
         raise StreamJoinError(f"{argument}: {written!r} in {text!r} may mean minutes or months; write min or days")
     lower = written.lower()
-    unit = SHORT.get(lower) or SHORT.get(lower.removesuffix("s")) or lower.removesuffix("s")
+    one = lower.removesuffix("s")
+    unit = SHORT.get(lower) or (SHORT.get(one) if len(one) > 1 and one[-1] != "s" else None) or one
     if unit in CALENDAR_UNITS:
         raise StreamJoinError(
             f"{argument}: {text!r} uses {written!r}, whose length depends on the calendar, so a window of it "

@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-from streamjoin.spark.compat import UNIX_SOCKETS
+from streamjoin.spark.compat import UNIX_SOCKETS, builder_options
 from streamjoin.spark.progress import all_progress
 from tests.spark.harness import Run, run, spark_join, values
 
@@ -92,6 +92,9 @@ def foreign(home: Path) -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", 3)
     builder = builder.config("spark.sql.ansi.enabled", "false").config("spark.sql.caseSensitive", "true")
     builder = builder.config("spark.sql.session.timeZone", "America/New_York")
+    vendor = {"spark.sql.streaming.stateStore.providerClass": "com.vendor.RocksDBProvider"}
+    kept = sj.configure(SparkSession.Builder().config(map=vendor))
+    assert builder_options(kept)["spark.sql.streaming.stateStore.providerClass"] == "com.vendor.RocksDBProvider"
     assert sj.configure(builder) is builder
     spark = builder.getOrCreate()
     if UNIX_SOCKETS:

@@ -147,6 +147,8 @@ REFUSED = [
     # Other units are listed rather than guessed.
     Refusal("5M", "delay: 'M' in '5M' may mean minutes or months; write min or days"),
     Refusal("5 mo", f"delay: unknown unit 'mo' in '5 mo'; {KNOWN}"),
+    Refusal("5 ss", f"delay: unknown unit 'ss' in '5 ss'; {KNOWN}"),
+    Refusal("5 mss", f"delay: unknown unit 'mss' in '5 mss'; {KNOWN}"),
     Refusal("5 ns", f"delay: unknown unit 'ns' in '5 ns'; {KNOWN}"),
     Refusal("5 dayss", f"delay: unknown unit 'dayss' in '5 dayss'; {KNOWN}"),
     Refusal("1 day 3 nanoseconds", f"delay: unknown unit 'nanoseconds' in '1 day 3 nanoseconds'; {KNOWN}"),

@@ -42,6 +42,10 @@ def test_windows_layouts_and_the_reference_serve() -> None:
     assert (done.stdout, done.stderr) == ("7\n", "")
 
 
+def test_the_verbs_are_there_to_be_imported() -> None:
+    assert run("\nfrom streamjoin import *\nprint(hasattr(__import__('streamjoin'), 'configure'))").stdout == "True\n"
+
+
 @pytest.mark.parametrize("verb", REFUSED)
 def test_a_verb_says_what_to_install(verb: str) -> None:
     caught = (

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from streamjoin.cli.display import Monitor, si, size
+from streamjoin.cli.display import Monitor
+from streamjoin.cli.words import si, size
 from streamjoin.cli.workload import ON, BenchmarkSource, Workload
 from streamjoin.join import join
 from streamjoin.spark.compat import ENDS_BY_ITSELF

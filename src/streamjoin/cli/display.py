@@ -11,34 +11,11 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from streamjoin.cli.words import counted, si, size
 from streamjoin.spark.progress import Progress, parsed
 
 REFRESH_SECONDS = 0.25
 _BAR = 24
-
-
-def si(number: float) -> str:
-    """A number in three digits.
-
-    >>> si(1234567), si(12), si(0)
-    ('1.23 M', '12', '0')
-    """
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= size:
-            return f"{number / size:.3g} {letter}"
-    return f"{number:.3g}"
-
-
-def size(count: float) -> str:
-    """Bytes, for people.
-
-    >>> size(26_214_400)
-    '25 MiB'
-    """
-    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if count >= 1024**power:
-            return f"{count / 1024**power:.3g} {unit}"
-    return f"{count:.0f} B"
 
 
 class Monitor:
@@ -131,15 +108,6 @@ def _loads(last: Progress) -> RenderableType:
     if len(last.loads) > 16:
         table.add_row("", Text(f"... {len(last.loads)} cells, spread {last.load_std_percent:.1f} %", style="dim"))
     return table
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """A number of things in words.
-
-    >>> counted(1, "match", "matches"), counted(2000, "row")
-    ('1 match', '2,000 rows')
-    """
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def _line(last: Progress) -> str:

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 from rich.console import Console
 
-from streamjoin.cli.display import Monitor, counted
+from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, zoned
 from streamjoin.cli.quiet import reason
+from streamjoin.cli.words import counted
 from streamjoin.duration import UNITS, microseconds
 from streamjoin.errors import StreamJoinError
 from streamjoin.how import how_of, lets_out

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from streamjoin.cli.words import counted
 from streamjoin.errors import StreamJoinError
 
 _COLUMN = re.compile(r"\s*(`[^`]+`|[^\s:`]+)(?:\s*:\s*|\s+)(.+?)\s*", re.DOTALL)
@@ -53,7 +54,11 @@ def warm(directory: Path | None, on: tuple[str, ...], left_schema: str | None, r
         errors.print("interrupted; a later run goes on with what is missing")
         sys.exit(130)
     seconds = perf_counter() - started
-    said = f"{compiled.count} kernels compiled in {seconds:.1f} s" if compiled.count else "all was compiled already"
+    said = (
+        f"{counted(compiled.count, 'kernel')} compiled in {seconds:.1f} s"
+        if compiled.count
+        else "all was compiled already"
+    )
     console.print(f"{said}; code is in {place}", soft_wrap=True, highlight=False)
 
 
@@ -64,7 +69,10 @@ def _place(asked_for: Path | None) -> Path:
 
     try:
         if asked_for is not None:
-            asked_for.mkdir(mode=0o755, parents=True, exist_ok=True)  # others may read what root has warmed
+            for path in (*reversed(asked_for.absolute().parents), asked_for):
+                if not path.exists():
+                    path.mkdir()
+                    path.chmod(0o755)  # whatever the umask: others may read what root has warmed
             return check_private(asked_for)
     except OSError as error:
         raise StreamJoinError(f"--directory: {asked_for} cannot be used: {error}") from error

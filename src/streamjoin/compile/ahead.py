@@ -25,6 +25,7 @@ from streamjoin.compile.place import is_writable, places
 log = logging.getLogger(__name__)
 
 PATIENCE = 300
+_CHILD = "STREAMJOIN_COMPILES_AHEAD"
 _COMPILING, _DONE = "compiling", "done"
 _started: set[str] = set()
 
@@ -35,8 +36,10 @@ def start(run: Callable[..., None], *arguments: Any, outline: str) -> "Ahead | N
     `run` must be a function of a module, and all arguments must be picklable.
     """
     mark, trusted = mark_of(outline), places()
-    if getattr(numba.config, "DISABLE_JIT", False) or not is_writable(trusted) or not sys.executable:
+    if getattr(numba.config, "DISABLE_JIT", False) or not is_writable(trusted):
         return None  # nothing to compile, or nowhere to keep it
+    if not sys.executable or getattr(sys, "frozen", False) or _CHILD in os.environ:
+        return None  # no Python to start, or one that would start another
     if mark in _started or any((place / mark).exists() for place in trusted):
         return None
     _started.add(mark)
@@ -72,7 +75,7 @@ class Ahead(threading.Thread):
 
     def _follow(self, process: "subprocess.Popen[bytes]") -> None:
         started, compiled, last = perf_counter(), 0, ""
-        with process, contextlib.suppress(BrokenPipeError):  # closes the pipes and waits
+        with contextlib.suppress(BrokenPipeError), process:  # which closes the pipes and waits
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(len(self._work).to_bytes(8, "big") + self._work)
@@ -86,7 +89,7 @@ class Ahead(threading.Thread):
         if last != _DONE:
             log.info("compiling ahead ended early (%s): what is missing is compiled when needed", process.returncode)
         elif compiled:
-            _say(f"compiled {compiled} kernels in {perf_counter() - started:.1f} s")
+            _say(f"compiled {compiled} kernel{'s' * (compiled > 1)} in {perf_counter() - started:.1f} s")
 
 
 def mark_of(outline: str) -> str:
@@ -108,14 +111,14 @@ def _touch(mark: str) -> None:
 def _launch() -> "subprocess.Popen[bytes]":
     """Start the process; it sees the modules that this one sees, and nothing from the directory it runs in."""
     command = [sys.executable, "-P", "-c", "from streamjoin.compile.ahead import main; main()"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), _CHILD: "1"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
 def _say(what: str) -> None:
     log.info(what)
-    if sys.stderr is not None and sys.stderr.isatty():
+    if sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
         print(f"streamjoin: {what}", file=sys.stderr, flush=True)  # noqa: T201
 
 

@@ -11,11 +11,12 @@ import logging
 import os
 import pickle
 import pkgutil
+import re
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import numba
@@ -39,12 +40,14 @@ _MOST = 1000
 """Files in a directory, of some 50 kB each: beyond, those that were not used for longest go."""
 
 _DIGEST = 16
+_OURS = re.compile(r".+-[0-9a-f]{32}\.\S+")
+_LEFT_SECONDS = 3600
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function of a package with Numba; its source is that of the whole package, whose parts it may call."""
     package, _, module = function.__module__.rpartition(".")
-    return compile_on_disk(function, f"{module}.{function.__name__}", functools.partial(_sources, package))
+    return compile_on_disk(function, f"{module}.{function.__name__}", functools.partial(read_sources, package))
 
 
 def compile_on_disk(
@@ -155,11 +158,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _prune(directory: Path) -> None:
-    """Let go of what was not used for longest."""
-    files = list(directory.glob("*.code"))
-    if len(files) > _MOST:
-        for file in sorted(files, key=lambda file: file.stat().st_mtime_ns)[:-_MOST]:
-            file.unlink(missing_ok=True)
+    """Delete what was not used for longest, and what a process left behind that was killed; no file but ours."""
+    ours = [entry for entry in os.scandir(directory) if _OURS.fullmatch(entry.name)]
+    code = sorted((e for e in ours if e.name.endswith(".code")), key=lambda e: e.stat().st_mtime_ns)
+    gone = code[:-_MOST]
+    if gone:  # marks say that all code of a join is there
+        gone += [e for e in ours if e.name.endswith(".done")]
+    gone += [e for e in ours if not e.name.endswith((".code", ".done")) and time() - e.stat().st_mtime > _LEFT_SECONDS]
+    for entry in gone:
+        Path(entry.path).unlink(missing_ok=True)
 
 
 def fingerprint(*texts: str) -> str:
@@ -178,7 +185,7 @@ def _processor() -> tuple[str, ...]:
 
 
 @functools.cache
-def _sources(package: str) -> str:
+def read_sources(package: str) -> str:
     """The text of all modules of a package, wherever it was imported from: a directory or an archive."""
     texts = []
     for module in sorted(pkgutil.iter_modules(sys.modules[package].__path__), key=lambda module: module.name):

@@ -28,12 +28,10 @@ def places() -> list[Path]:
     for directory in _candidates():
         try:
             place = _check(directory)
-        except PermissionError as error:
-            refused.append(str(error))
-            continue
-        except OSError as error:  # missing and not to be made, or no directory
-            if directory == Path(os.environ.get(VARIABLE, "")):
-                refused.append(f"{directory}: {error.strerror}")
+        except OSError as error:
+            asked_for = directory == Path(os.environ.get(VARIABLE, ""))
+            if asked_for or error.errno is None:  # of the usual ones that cannot be made, nothing is said
+                refused.append(f"{directory}: {error.strerror}" if error.strerror else str(error))
             continue
         trusted.append(place)
         if os.access(place, os.W_OK):

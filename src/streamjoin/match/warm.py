@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin import kernel
+from streamjoin.compile.ondisk import read_sources
 from streamjoin.kernel.cells import Ruler
 from streamjoin.kernel.codes import encode, widths
 from streamjoin.kernel.grid import Axis, Grid
@@ -67,7 +69,7 @@ def outline(predicate: Predicate, window: Window) -> str:
     keys = [f"{side} {key.type}" for side in SIDES for key in predicate.keys(side)]
     texts = [check.outline for check in (matcher.check, *(each.check for each in matcher.evaluated)) if check]
     trees = [str(pair.tree) for each in matcher.evaluated for pair in each.conjunct.pairs]
-    return "\n".join((*dimensions, *keys, *texts, *trees))
+    return "\n".join((*dimensions, *keys, *texts, *trees, read_sources(kernel.__name__)))
 
 
 def warm_join(predicate: Predicate, window: Window) -> None:

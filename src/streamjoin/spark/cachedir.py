@@ -17,6 +17,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 from streamjoin.private import check_private, make_private
 
@@ -31,6 +32,8 @@ _WORDS = MARK + (
     b"Setting: spark.streamjoin.cache.directory. Everything in here is made and deleted by streamjoin.\n"
 )
 _QUERY = re.compile(r"batch|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DELETABLE = re.compile(rf"({_QUERY.pattern})(\.[0-9a-f]{{32}})?")  # also what is being deleted
+_JOIN = re.compile(r"[0-9a-f]{12}")
 _OPEN = os.O_CLOEXEC | os.O_NOFOLLOW
 
 _locks: dict[Path, int] = {}  # of this process: lock files and their descriptors
@@ -80,7 +83,9 @@ def _directory(root: Path, query: str) -> Path:
 
 def _hold(lock: Path) -> int:
     """Lock a query's directory together with other processes that serve it."""
-    others = [path for path in lock.parent.iterdir() if path != lock]  # listed before the mark is read: it comes first
+    others = [  # listed before the mark is read: it comes first. Only directories of joins: somebody deleted the lock
+        path for path in lock.parent.iterdir() if path != lock and not _JOIN.fullmatch(path.name)
+    ]
     try:
         file = os.open(lock, os.O_RDWR | _OPEN | (0 if others else os.O_CREAT), 0o600)
     except FileNotFoundError:
@@ -131,7 +136,7 @@ def _opened(directory: Path) -> Iterator[int]:
 
 def _remove_abandoned(root: Path, query: str) -> None:
     for directory in root.iterdir():
-        if directory.name == query or not _QUERY.fullmatch(directory.name):
+        if directory.name == query or not _DELETABLE.fullmatch(directory.name):
             continue
         with contextlib.suppress(OSError), _opened(directory) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,7 +145,11 @@ def _remove_abandoned(root: Path, query: str) -> None:
 
 
 def _delete(directory: Path) -> None:
-    """Delete a directory of ours; the lock last and only if nothing is left: what stays must be known as ours."""
+    """Delete a directory of ours; the lock last and only if nothing is left: what stays must be known as ours.
+
+    It gets another name first: a query that starts anew meanwhile makes a directory of its own.
+    """
+    directory = directory.rename(directory.with_name(f"{directory.name[:36]}.{uuid4().hex}"))
     lock = directory / LOCK
     for path in directory.iterdir():
         if path == lock:

@@ -100,9 +100,10 @@ def _way_back(old: str, new: str) -> str:
     layout = re.compile(r"^layout  (.+) on (\d+) shuffle partitions\n +by .+$", re.MULTILINE)
     was, now = layout.search(old), layout.search(new)
     if was and now and was.groups() != now.groups() and layout.sub("", old) == layout.sub("", new):
+        auto = ", or auto if it was that" if was[2] != now[2] else ""
         return (
             "Only the layout differs, which depends on the number of shuffle partitions: to go on, set "
-            f"spark.sql.shuffle.partitions to {was[2]} and take layout={was[1]}, or auto if it was that."
+            f"spark.sql.shuffle.partitions to {was[2]} and take layout={was[1]}{auto}."
         )
     return "Start with a new checkpoint, or with the old join."
 

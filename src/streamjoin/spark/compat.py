@@ -1,7 +1,7 @@
 """All that depends on which Spark it is: releases 4.0 to 4.3, classic or Connect.
 
-On Connect there is no JVM to ask: analysis waits until somebody asks for a schema, nobody can tell whether a plan is
-deterministic, and no listener of ours can be told that a query has ended.
+On Connect there is no JVM to ask: analysis waits until a schema is asked for, whether a plan is deterministic is not
+known, and no listener of ours hears that a query has ended.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,6 +48,11 @@ def setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | N
         if error.getCondition() == "SQL_CONF_NOT_FOUND":
             return None
         raise
+
+
+def builder_options(builder: Any) -> Mapping[str, str]:
+    """What was said to the builder of a session so far; nothing where it does not tell."""
+    return {name: str(value) for name, value in getattr(builder, "_options", {}).items()}
 
 
 def python_of(spark: SparkSession) -> str | None:

@@ -2,12 +2,12 @@
 
 import os
 import sys
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import setting
+from streamjoin.spark.compat import builder_options, setting
 from streamjoin.spark.java import ensure_java
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
@@ -38,7 +38,6 @@ def session(
         "spark.ui.showConsoleProgress": "false",
         **{wanted.name: wanted.value for wanted in (*MEANING, *STREAMING, *ADVISED, ARROW_BYTES)},
         **WHEN_MADE,
-        **(LOCAL_FILES if master.startswith("local") else {}),
         **(conf or {}),
     }
     ensure_java()
@@ -46,7 +45,11 @@ def session(
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    for name, value in LOCAL_FILES.items():
+        if (spark.sparkContext.master or "").startswith("local") and setting(spark, name, declared=False) is None:
+            spark.conf.set(name, value)
+    return spark
 
 
 def configure(spark: SessionOrBuilder) -> SessionOrBuilder:
@@ -59,18 +62,16 @@ def configure(spark: SessionOrBuilder) -> SessionOrBuilder:
     >>> configure(spark).conf.get("spark.sql.streaming.multipleWatermarkPolicy")
     'min'
     """
-    wanted = {one.name: one for one in (*STREAMING, *ADVISED)}
-    if isinstance(spark, SparkSession.Builder):
-        for name, value in ({name: one.value for name, one in wanted.items()} | WHEN_MADE).items():
-            spark.config(name, value)
-        return spark
-    if not hasattr(spark, "conf"):
+    wanted, told = (*STREAMING, *ADVISED), cast("Any", spark)  # a session or a builder of Connect's is of another class
+    if hasattr(told, "getOrCreate"):
+        given = builder_options(told)
+        lacking = {one.name: one.value for one in wanted if not one.accepts(given.get(one.name))}
+        for name, value in (lacking | WHEN_MADE).items():
+            told.config(name, value)
+    elif hasattr(told, "conf"):
+        for one in wanted:
+            if not one.holds(told):
+                told.conf.set(one.name, one.value)
+    else:
         raise StreamJoinError(f"configure: got {spark!r}; expected a SparkSession or SparkSession.builder")
-    for one in wanted.values():
-        if not one.holds(spark):
-            spark.conf.set(one.name, one.value)
-    if (setting(spark, "spark.master", declared=False) or "").startswith("local"):
-        for name, value in LOCAL_FILES.items():
-            if setting(spark, name, declared=False) is None:
-                spark.conf.set(name, value)
     return spark

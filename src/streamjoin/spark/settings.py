@@ -25,8 +25,12 @@ class Setting:
     """Whether Spark tells a default."""
 
     def holds(self, spark: SparkSession) -> bool:
-        """Whether the session has a value that serves; a vendor's own RocksDB does."""
-        found = (self.found(spark) or "").lower()
+        """Whether the session has a value that serves."""
+        return self.accepts(self.found(spark))
+
+    def accepts(self, value: str | None) -> bool:
+        """Whether a value serves; a vendor's own RocksDB does."""
+        found = (value or "").lower()
         return "rocksdb" in found if self.value == _PROVIDER else found == self.value.lower()
 
     def found(self, spark: SparkSession) -> str | None:
@@ -94,7 +98,7 @@ def check_settings(spark: SparkSession, *, streaming: bool) -> None:
     if streaming and (wrong := [wanted for wanted in STREAMING if not wanted.holds(spark)]):
         raise StreamJoinError(
             "The Spark session lacks settings that a join of streams depends on: call streamjoin.configure(spark) "
-            "once before the join. Of these it sets\n" + _lines(spark, wrong)
+            "once before the join. It will set\n" + _lines(spark, wrong)
         )
 
 

@@ -53,7 +53,7 @@ def test_it_says_what_it_does_and_is_silent_afterwards(
         assert finish(ahead.start(load, ENTRY, "entry", outline="one")) == 0
     first, second = terminal.getvalue().splitlines()
     assert first == "streamjoin: compiling this join's kernels, once on this machine ..."
-    assert second.startswith("streamjoin: compiled 1 kernels in ")
+    assert second.startswith("streamjoin: compiled 1 kernel in ")
     assert [f"streamjoin: {record.getMessage()}" for record in caplog.records] == [first, second]
     assert len(list(tmp_path.glob("*.code"))) == 1
     monkeypatch.setattr(ahead, "_started", set())  # as another program would find it

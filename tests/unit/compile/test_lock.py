@@ -1,11 +1,13 @@
 """One process at a time makes a file."""
 
+import fcntl
 import logging
 import threading
 from pathlib import Path
 
 import pytest
 
+from streamjoin.compile import lock as locks
 from streamjoin.compile.lock import alone
 
 
@@ -52,3 +54,15 @@ def test_one_works_and_the_others_find_it(tmp_path: Path, caplog: pytest.LogCapt
     assert (len(work), most) == (1, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
     assert "waiting for another process" in caplog.text
+
+
+def test_a_holder_that_is_stuck_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that was stopped with Ctrl-Z, or hangs on another host."""
+    monkeypatch.setattr(locks, "PATIENCE_SECONDS", 0.1)
+    with (tmp_path / "lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with alone(tmp_path / "lock", lambda: False):
+            pass
+    assert "compiling without it" in caplog.text

@@ -184,9 +184,10 @@ def test_an_interrupted_removal_leaves_the_mark(spec: CacheSpec, monkeypatch: py
     with monkeypatch.context() as patch:
         patch.setattr(cachedir.shutil, "rmtree", lambda *_, **__: None)  # as if somebody wrote there meanwhile
         remove(spec, QUERY)
-    assert (spec.root / QUERY / "lock").exists()
-    remove(spec, QUERY)
-    assert not (spec.root / QUERY).exists()
+    [left] = spec.root.glob(f"{QUERY}.*")
+    os.utime(left / "lock", (0, 0))
+    cell(spec, query=query("later"))
+    assert not left.exists()
 
 
 # Who may write
@@ -248,3 +249,29 @@ def test_where_others_may_write_nothing_is_cached_and_one_warning_says_why(
     [record] = caplog.records
     assert reason in record.getMessage()
     assert "Set spark.streamjoin.cache.directory" in record.getMessage()
+
+
+def test_a_query_that_starts_anew_while_its_directory_is_deleted_has_a_cache(
+    spec: CacheSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a query is told late: another run with the same id may have begun."""
+    assert cell(spec).put(SEGMENT)
+    plain, digests = cachedir.shutil.rmtree, []
+
+    def begin_anew(path: Path, **options: bool) -> None:
+        digests.append(cell(spec).put(SEGMENT))
+        plain(path, **options)
+
+    monkeypatch.setattr(cachedir.shutil, "rmtree", begin_anew)
+    remove(spec, QUERY)
+    assert digests != [None]
+    assert cell(spec).get("l1", digests[0])
+    assert [path.name for path in spec.root.iterdir() if path.is_dir()] == [QUERY]
+
+
+def test_a_lock_that_somebody_deleted_is_made_anew(spec: CacheSpec) -> None:
+    assert cell(spec).put(SEGMENT)
+    (spec.root / QUERY / "lock").unlink()
+    assert cell(spec).put(SEGMENT)
+    remove(spec, QUERY)
+    assert not (spec.root / QUERY).exists()

@@ -8,16 +8,17 @@ abs(l.x - r.a) <= 10 AND l.x > 0
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.bind import TypeOf, bind
 from streamjoin.predicate.classify import classify
 from streamjoin.predicate.expr import quoted
 from streamjoin.predicate.pointer import pointed
 from streamjoin.predicate.predicate import Predicate
-from streamjoin.predicate.trace import trace
 from streamjoin.predicate.types import Schema
+
+if TYPE_CHECKING:
+    from streamjoin.predicate.bind import TypeOf
 
 __all__ = ["On", "Predicate", "Schema", "parse"]
 
@@ -25,8 +26,10 @@ On = str | Sequence[str] | Callable[[Any, Any], Any]
 """What a user may give as `on`."""
 
 
-def parse(on: On, left: Schema, right: Schema, typeof: TypeOf | None = None) -> Predicate:
+def parse(on: On, left: Schema, right: Schema, typeof: "TypeOf | None" = None) -> Predicate:
     """Understand a condition; `typeof` asks Spark for the types of functions that only Spark knows."""
+    from streamjoin.predicate.bind import bind  # with the parser, which Python workers need not load
+
     text = _text(on)
     condition = bind(text, left, right, typeof)
     if len(condition.sides) == 1:
@@ -42,6 +45,8 @@ def _text(on: object) -> str:
     if isinstance(on, str):
         return on
     if callable(on):
+        from streamjoin.predicate.trace import trace
+
         return trace(on)
     if isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on):
         return " AND ".join(f"l.{quoted(name)} = r.{quoted(name)}" for name in on)

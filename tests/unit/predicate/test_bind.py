@@ -213,7 +213,7 @@ def test_a_side_may_have_no_columns() -> None:
         ),
         (
             "INTERVAL: cannot read 'abc MINUTES' as a duration; expected text such as \"15 minutes\", "
-            '"1 day 2 hours" or "250 milliseconds", or a datetime.timedelta',
+            '"1 day 2 hours", "5s" or "250ms", or a datetime.timedelta',
             "l.ts > r.ts - INTERVAL 'abc' MINUTES",
             "                       ^^^^^",
         ),

@@ -166,6 +166,11 @@ class Planned:
         """How many tasks the cells are dealt to: of a stream the shuffle partitions, in a batch join one a cell."""
         return self.partitions if self.is_streaming else self.layout.cells
 
+    @property
+    def idle(self) -> int:
+        """How many tasks have no cell."""
+        return max(self.tasks - self.layout.cells, 0)
+
     def result(self) -> DataFrame:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:

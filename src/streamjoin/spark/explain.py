@@ -136,10 +136,10 @@ def _signed(stay: int) -> str:
 
 def _layout(planned: Planned, chosen: bool) -> str:
     layout, plan = planned.layout, planned.plan
-    idle = planned.tasks - layout.cells
+    idle = f" ({planned.idle} of them idle)" if planned.idle else ""
     lines = [
         f"{layout}, {'chosen by rule' if chosen else 'as asked for'}: {layout.cells} cells on {planned.tasks} "
-        f"{'shuffle partitions' if planned.is_streaming else 'tasks'}{f' ({idle} of them idle)' if idle > 0 else ''}; "
+        f"{'shuffle partitions' if planned.is_streaming else 'tasks'}{idle}; "
         f"rows go by {layout.goes_by(plan)}",
         "",
         layout.drawing(),
@@ -194,11 +194,10 @@ def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
                 f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window keeps a row "
                 f"({format_duration(stays)}): most of what is kept waits for late rows"
             )
-    idle = planned.tasks - planned.layout.cells
-    if planned.is_streaming and idle > planned.layout.cells:
+    if planned.is_streaming and planned.idle > planned.layout.cells:
         yield (
-            f"{idle} of {planned.tasks} shuffle partitions have no cell, but cost Spark a task and a state store each "
-            f'in every micro-batch. Before the first start say spark.conf.set("spark.sql.shuffle.partitions", '
+            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but cost Spark a task and a state store "
+            f'each in every micro-batch. Before the first start say spark.conf.set("spark.sql.shuffle.partitions", '
             f"{planned.layout.cells}), or about as many as there are cores: the checkpoint keeps it"
         )
     yield from advice(planned.spark, streaming=planned.is_streaming)

@@ -44,7 +44,9 @@ class Setting:
 
 MEANING = (
     Setting("spark.sql.ansi.enabled", "true", "a condition would not mean what it means in standard SQL"),
-    Setting("spark.sql.caseSensitive", "false", "names in a condition could not be told apart as written"),
+    Setting(
+        "spark.sql.caseSensitive", "false", "columns whose names differ in case alone would be taken for one another"
+    ),
 )
 """What every join depends on. Other queries of the session mean something else under them, so the user sets them."""
 

@@ -196,9 +196,10 @@ def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
             )
     if planned.is_streaming and planned.idle > planned.layout.cells:
         yield (
-            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but cost Spark a task and a state "
-            f'store each in every micro-batch. Before the first start say spark.conf.set("spark.sql.shuffle.partitions", '
-            f"{planned.layout.cells}), or about as many as there are cores: the checkpoint keeps it"
+            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a state "
+            "store in every micro-batch. Before the first start say "
+            f'spark.conf.set("spark.sql.shuffle.partitions", {planned.layout.cells}), or about as many as there are '
+            "cores: the checkpoint keeps it"
         )
     yield from advice(planned.spark, streaming=planned.is_streaming)
     for side in SIDES:

@@ -196,8 +196,8 @@ def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
             )
     if planned.is_streaming and planned.idle > planned.layout.cells:
         yield (
-            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a state "
-            "store in every micro-batch. Before the first start say "
+            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a "
+            "state store in every micro-batch. Before the first start say "
             f'spark.conf.set("spark.sql.shuffle.partitions", {planned.layout.cells}), or about as many as there are '
             "cores: the checkpoint keeps it"
         )

@@ -25,9 +25,9 @@ from streamjoin.layout import Layout
 from streamjoin.layout.base import mixed
 from streamjoin.layout.grid import near_square
 from streamjoin.pane import KeyColumn, Rows, no_columns
+from streamjoin.plan import Plan
 from streamjoin.predicate import Schema, parse
-from streamjoin.predicate.expr import OTHER, SIDES, Side
-from streamjoin.worker import Plan
+from streamjoin.spec.side import OTHER, SIDES, Side
 
 WINDOW, SECONDS, RATE = 60, 240, 500
 MOST = 8

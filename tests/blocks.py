@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Key
 from streamjoin.pane import KeyColumn
+from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Key, Side
 from streamjoin.reference import Joined, Row
-from streamjoin.worker import Block, Plan
+from streamjoin.spec.side import Side
 
 ARROW = {
     "boolean": pa.bool_(),

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import streamjoin as sj
-from streamjoin.how import How
 from streamjoin.predicate import Schema
 from streamjoin.reference import Row
-from streamjoin.window import Window
+from streamjoin.spec.how import How
+from streamjoin.spec.window import Window
 
 Told = tuple[int, int, int | None, str | None]
 Result = tuple[int | None, int | None, int]

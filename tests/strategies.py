@@ -19,7 +19,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from streamjoin import between, last, tumbling, within
 from streamjoin.reference import Batch, Joined, Row
-from streamjoin.window import Closed, Window
+from streamjoin.spec.window import Closed, Window
 
 CLOSED: tuple[Closed, ...] = get_args(Closed)
 LEFT_COLUMNS = ("ts", "x", "y")

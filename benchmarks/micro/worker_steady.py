@@ -21,7 +21,8 @@ from benchmarks.bench import report
 from benchmarks.papers import predicate
 from streamjoin import within
 from streamjoin.pane import KeyColumn
-from streamjoin.worker import Block, Plan, Worker
+from streamjoin.plan import Block, Plan
+from streamjoin.worker import Worker
 
 WINDOWS = (10_000, 100_000, 1_000_000, 10_000_000)
 BLOCK, BATCHES, MATCHES = 1_000, 64, 4

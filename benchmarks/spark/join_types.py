@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench import report
 from replay import ours, pace, session
 
-from streamjoin.how import HOWS
+from streamjoin.spec.how import HOWS
 
 
 def main() -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
-from streamjoin.layout import Cell, Grid, Handshake, Keyed, Scale
-from streamjoin.window import between, last, tumbling, within
+from streamjoin.layout import Cell, Grid, Keyed, Scale
+from streamjoin.local.handshake import Handshake
+from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
     from streamjoin.spark.progress import progress

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import how_of
-from streamjoin.layout import Handshake, Layout
+from streamjoin.layout import Layout
+from streamjoin.local.handshake import Handshake
 from streamjoin.predicate import On
-from streamjoin.window import Window
+from streamjoin.spec.duration import Duration
+from streamjoin.spec.how import how_of
+from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -4,7 +4,7 @@ Slow and plain on purpose. Everything fast in streamjoin is tested against this 
 DuckDB. Time is an int of microseconds. The result is a function of the admitted rows alone; the cut into
 batches shows only in who is admitted and, for an unordered semi join, in which match released a row.
 
->>> from streamjoin.window import within
+>>> from streamjoin.spec.window import within
 >>> batch = Batch(left=[{"ts": 0, "x": 1}], right=[{"ts": 5, "a": 2}, {"ts": 7, "a": 9}])
 >>> result = join([batch], lambda l, r: abs(l["x"] - r["a"]) <= 1, within("5 microseconds"))
 >>> result.rows
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import HOWS, How
-from streamjoin.window import Between, Both, Last, Tumbling, Window
+from streamjoin.spec.how import HOWS, How
+from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
 Row = Mapping[str, Any]
 

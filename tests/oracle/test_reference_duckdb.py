@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin import reference
-from streamjoin.how import HOWS, How
 from streamjoin.reference import Batch, Joined, Row
-from streamjoin.window import Between, Both, Last, Tumbling, Window
+from streamjoin.spec.how import HOWS, How
+from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 from tests.strategies import (
     HISTORIES,
     LEFT_COLUMNS,

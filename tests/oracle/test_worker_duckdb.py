@@ -14,12 +14,13 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import last, tumbling, within
-from streamjoin.how import HOWS, How
 from streamjoin.pane import KeyColumn
+from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema, parse
-from streamjoin.predicate.expr import Side
-from streamjoin.window import Window
-from streamjoin.worker import Block, Plan, Worker
+from streamjoin.spec.how import HOWS, How
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Window
+from streamjoin.worker import Worker
 from tests.blocks import ARROW
 from tests.strategies import us
 

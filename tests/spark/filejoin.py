@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import streamjoin as sj
-from streamjoin.layout import layout_of
+from streamjoin.cli.layout import layout_of
 
 BAND = 5
 WINDOW_SECONDS = 15

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.explain import Explanation
-from streamjoin.window import Window
+from streamjoin.spec.window import Window
 
 SCHEMA = "ts timestamp, k string, x int, y double"
 ON = "l.k = r.k AND abs(l.x - r.x) <= 5 AND l.y * r.y > 2 AND l.x > 0 AND levenshtein(l.k, r.k) < 2"

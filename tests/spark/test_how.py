@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 import streamjoin as sj
 from streamjoin import reference
-from streamjoin.how import HOWS, How
 from streamjoin.layout import Cell, Grid, Keyed, Layout, Scale
 from streamjoin.reference import Batch, Row
-from streamjoin.window import Window
+from streamjoin.spec.how import HOWS, How
+from streamjoin.spec.window import Window
 from tests.spark.harness import Feed, feed, micros, run
 from tests.spark.live import settings
 from tests.spark.test_law import CONDITIONS, DDL, LEFT, RIGHT, WINDOWS, as_joined, check, rich

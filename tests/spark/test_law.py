@@ -19,10 +19,10 @@ from pyspark.sql import Row, SparkSession
 
 import streamjoin as sj
 from streamjoin import reference
-from streamjoin.how import How
 from streamjoin.layout import Cell, Grid, Keyed, Layout, Scale
 from streamjoin.reference import Batch, Joined
-from streamjoin.window import Window
+from streamjoin.spec.how import How
+from streamjoin.spec.window import Window
 from tests.spark.harness import batches, feed, micros, run, watermarks
 from tests.strategies import CLOSED, multiset, us
 

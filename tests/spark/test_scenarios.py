@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
-from streamjoin.how import How
+from streamjoin.spec.how import How
 from tests.scenarios import DDL, KEYS, SCENARIOS, Result, Scenario, Told, rows, us
 from tests.spark.harness import feed, micros, run
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
-from streamjoin.window import Window
+from streamjoin.spec.window import Window
 from tests.oracle.test_worker_duckdb import JOINS, ask, least_delay, stock
 from tests.spark.harness import Feed, run
 from tests.strategies import us

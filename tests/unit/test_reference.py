@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin import between, last, reference, tumbling, within
-from streamjoin.how import HOWS, How
 from streamjoin.reference import Batch, Joined, Result, Row, content
-from streamjoin.window import Between, Closed, Tumbling, Window
+from streamjoin.spec.how import HOWS, How
+from streamjoin.spec.window import Between, Closed, Tumbling, Window
 from tests.strategies import ANY_WINDOW, HISTORIES, PREDICATES, Predicate, arrivals, for_each_window, multiset, us
 
 Times = tuple[int | None, int | None, int]

@@ -261,8 +261,8 @@ def run(
     """
     _need_spark()
     from streamjoin.cli.files import FileJoin, window_of
-    from streamjoin.how import how_of, lets_out
-    from streamjoin.layout import layout_of
+    from streamjoin.cli.layout import layout_of
+    from streamjoin.spec.how import how_of, lets_out
 
     try:
         waits = lets_out(how_of(o["how"]))

@@ -16,7 +16,7 @@ from streamjoin.cli.workload import ON, BenchmarkSource, Workload
 from streamjoin.join import join
 from streamjoin.spark.compat import ENDS_BY_ITSELF
 from streamjoin.spark.progress import Progress
-from streamjoin.window import within
+from streamjoin.spec.window import within
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, zoned
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.words import counted
-from streamjoin.duration import UNITS, microseconds
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import how_of, lets_out
 from streamjoin.join import explain, join
 from streamjoin.spark.fields import backticked
 from streamjoin.spark.progress import Progress
-from streamjoin.window import Window
+from streamjoin.spec.duration import UNITS, microseconds
+from streamjoin.spec.how import how_of, lets_out
+from streamjoin.spec.window import Window
 
 _MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
@@ -147,7 +147,7 @@ def _parsed(ddl: str) -> StructType:
 
 def window_of(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
     """The one window that was given, or None."""
-    from streamjoin.window import between, tumbling, within
+    from streamjoin.spec.window import between, tumbling, within
 
     given = [name for name, v in (("within", within_), ("between", between_), ("tumbling", tumbling_)) if v]
     if len(given) > 1:

@@ -85,9 +85,9 @@ def _place(asked_for: Path | None) -> Path:
 def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], None]]:
     from streamjoin.compile.ahead import leave_mark
     from streamjoin.match.warm import everything, outline, warm_join
+    from streamjoin.operators.types import Schema
     from streamjoin.predicate import parse
-    from streamjoin.predicate.types import Schema
-    from streamjoin.window import within
+    from streamjoin.spec.window import within
 
     window = within("1 minute")  # any one: what is compiled does not depend on how long it is
     steps = everything()

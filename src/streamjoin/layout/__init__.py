@@ -4,10 +4,8 @@ from streamjoin.layout.base import ROUTING, Copy, Cost, Layout, Part, Router
 from streamjoin.layout.cell import Cell
 from streamjoin.layout.choose import automatic, bound
 from streamjoin.layout.grid import Grid
-from streamjoin.layout.handshake import Handshake
 from streamjoin.layout.keyed import Keyed
 from streamjoin.layout.scale import Scale
-from streamjoin.layout.text import layout_of
 
 __all__ = [
     "ROUTING",
@@ -15,7 +13,6 @@ __all__ = [
     "Copy",
     "Cost",
     "Grid",
-    "Handshake",
     "Keyed",
     "Layout",
     "Part",
@@ -23,5 +20,4 @@ __all__ = [
     "Scale",
     "automatic",
     "bound",
-    "layout_of",
 ]

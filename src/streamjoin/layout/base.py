@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.expr import Side
-from streamjoin.window import Between, Both, Last, Tumbling, Window
+from streamjoin.spec.duration import format_duration
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
 if TYPE_CHECKING:  # a layout is named without Numba, which takes its time
     from streamjoin.pane import Rows
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 Hashes: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.int64]

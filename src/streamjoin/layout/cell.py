@@ -31,12 +31,12 @@ from streamjoin.layout.base import (
     whole_number,
 )
 from streamjoin.layout.scale import line_drawing
-from streamjoin.predicate.expr import Side
+from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
     from streamjoin.layout.keys import KeyHash
     from streamjoin.pane import Rows
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 BASIC_WINDOWS = 16
 """A window has at least this many basic windows, and one more than a multiple of the number of cells n. So what comes

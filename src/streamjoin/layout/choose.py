@@ -25,10 +25,10 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Layout
 from streamjoin.layout.grid import Grid, near_square
 from streamjoin.layout.keyed import Keyed
-from streamjoin.predicate.expr import NAMED, SIDES
+from streamjoin.spec.side import NAMED, SIDES
 
 if TYPE_CHECKING:
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 ENOUGH = 8
 """Cells from which on fewer copies are worth more than certain balance."""

@@ -24,11 +24,11 @@ import numpy as np
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, per_side, slot_length, split, whole_number
-from streamjoin.predicate.expr import Side
+from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
     from streamjoin.pane import Rows
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 
 @dataclass(frozen=True)

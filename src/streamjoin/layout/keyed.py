@@ -22,12 +22,12 @@ import numpy as np
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, split, whole_number
 from streamjoin.layout.grid import Grid
-from streamjoin.predicate.expr import Side
+from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
     from streamjoin.layout.keys import Buckets, KeyHash
     from streamjoin.pane import Rows
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.duration import format_duration
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import encode
 from streamjoin.layout.base import Hashes, mixed
 from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand, key_dimensions
+from streamjoin.operators.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, Type
 from streamjoin.pane import Rows
-from streamjoin.predicate.expr import Side
-from streamjoin.predicate.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, Type
-from streamjoin.worker import Plan
+from streamjoin.plan import Plan
+from streamjoin.spec.duration import format_duration
+from streamjoin.spec.side import Side
 
 BUCKET = 8
 """A bucket is so many times as wide as the band: then one row in eight lies near a border and needs a second copy."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, whole_number
-from streamjoin.predicate.expr import Side
+from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
     from streamjoin.pane import Rows
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 
 @dataclass(frozen=True)

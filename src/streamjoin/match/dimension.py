@@ -20,8 +20,8 @@ from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN, outward, whole, wi
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.conjunct import Band, Equi
-from streamjoin.predicate.expr import SIDES, Side
-from streamjoin.window import Between, Tumbling
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.window import Between, Tumbling
 
 Array = NDArray[Any]
 _LARGEST = float(np.finfo(np.float64).max)

@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.compiled import compile_check
+from streamjoin.operators.expr import Key
+from streamjoin.operators.types import DATE, Type
+from streamjoin.operators.vector import Column, evaluate_pairs
 from streamjoin.pane import KeyColumn, Rows
-from streamjoin.predicate.arithmetic import EvaluationError
-from streamjoin.predicate.compiled import compile_check
 from streamjoin.predicate.conjunct import Evaluated, PairColumn
-from streamjoin.predicate.expr import SIDES, Key, Side
-from streamjoin.predicate.types import DATE, Type
-from streamjoin.predicate.vector import Column, evaluate_pairs
+from streamjoin.spec.side import SIDES, Side
 
 AT_A_TIME = 1 << 13
 """Pairs that are looked at together: the strings of so many fit into memory, however long they are."""

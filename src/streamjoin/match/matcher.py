@@ -29,12 +29,13 @@ from streamjoin.match.dimension import (
 )
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
+from streamjoin.operators.compiled import compile_check, new_cursor
+from streamjoin.operators.expr import Key
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
-from streamjoin.predicate.compiled import compile_check, new_cursor
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, OneSided
-from streamjoin.predicate.expr import OTHER, Key, Side
-from streamjoin.window import Between, Both, Last, Tumbling, Window
+from streamjoin.spec.side import OTHER, Side
+from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,13 @@ from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.kernel.strings import Strings, contains, distances, ends_with, like, starts_with, substrings
 from streamjoin.match.dimension import Dimension, TimeBand
 from streamjoin.match.matcher import Matcher, Pairs
+from streamjoin.operators.expr import Key
+from streamjoin.operators.statements import dtype_of, limit_of
+from streamjoin.operators.types import BINARY, BOOLEAN, STRING, Type
 from streamjoin.pane import KeyColumn, Rows, Segment, no_columns
 from streamjoin.predicate import Predicate
-from streamjoin.predicate.expr import OTHER, SIDES, Key, Side
-from streamjoin.predicate.statements import dtype_of, limit_of
-from streamjoin.predicate.types import BINARY, BOOLEAN, STRING, Type
-from streamjoin.window import Window
+from streamjoin.spec.side import OTHER, SIDES, Side
+from streamjoin.spec.window import Window
 
 _LOWEST_PRIORITY = 19
 

@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.operators.types import BOOLEAN, Type
 from streamjoin.pane.rows import KeyColumn
-from streamjoin.predicate.types import BOOLEAN, Type
 
 
 def key_column(values: pa.Array, type: Type, hashes: pa.Array | None = None) -> KeyColumn:
     """A key column of values as Spark hands them over; `hashes` of their content where they are no numbers.
 
-    >>> from streamjoin.predicate.types import decimal
+    >>> from streamjoin.operators.types import decimal
     >>> from decimal import Decimal
     >>> key_column(pa.array([Decimal("1.25"), None]), decimal(10, 2)).values.tolist()[:1]
     [125]

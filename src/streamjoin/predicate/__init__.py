@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.operators.expr import quoted
+from streamjoin.operators.types import Schema
 from streamjoin.predicate.classify import classify
-from streamjoin.predicate.expr import quoted
-from streamjoin.predicate.pointer import pointed
 from streamjoin.predicate.predicate import Predicate
-from streamjoin.predicate.types import Schema
+from streamjoin.sql.pointer import pointed
 
 if TYPE_CHECKING:
-    from streamjoin.predicate.bind import TypeOf
+    from streamjoin.sql.bind import TypeOf
 
 __all__ = ["On", "Predicate", "Schema", "parse"]
 
@@ -28,7 +28,7 @@ On = str | Sequence[str] | Callable[[Any, Any], Any]
 
 def parse(on: On, left: Schema, right: Schema, typeof: "TypeOf | None" = None) -> Predicate:
     """Understand a condition; `typeof` asks Spark for the types of functions that only Spark knows."""
-    from streamjoin.predicate.bind import bind  # with the parser, which Python workers need not load
+    from streamjoin.sql.bind import bind  # with the parser, which Python workers need not load
 
     text = _text(on)
     condition = bind(text, left, right, typeof)
@@ -45,7 +45,7 @@ def _text(on: object) -> str:
     if isinstance(on, str):
         return on
     if callable(on):
-        from streamjoin.predicate.trace import trace
+        from streamjoin.sql.trace import trace
 
         return trace(on)
     if isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on):

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from streamjoin.duration import UNITS
-from streamjoin.predicate.arithmetic import DIVISIONS, EvaluationError, NotEvaluable, can_cast
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.predicate.functions import PATTERNS
-from streamjoin.predicate.linear import MIRRORED, Difference, difference
-from streamjoin.predicate.rules import COMPARISONS, RULES
-from streamjoin.predicate.types import (
+from streamjoin.operators.arithmetic import DIVISIONS, EvaluationError, NotEvaluable, can_cast
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
+from streamjoin.operators.functions import PATTERNS
+from streamjoin.operators.rules import COMPARISONS, RULES
+from streamjoin.operators.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -30,6 +27,9 @@ from streamjoin.predicate.types import (
     VOID,
     Type,
 )
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
+from streamjoin.predicate.linear import MIRRORED, Difference, difference
+from streamjoin.spec.duration import UNITS
 
 _NEVER_RAISE = frozenset(
     (

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from streamjoin.duration import format_duration
-from streamjoin.how import PRESERVED, How, lets_out
-from streamjoin.predicate.arithmetic import order_key
-from streamjoin.predicate.expr import Call, Expr, Key, Side
+from streamjoin.operators.arithmetic import order_key
+from streamjoin.operators.expr import Call, Expr, Key
+from streamjoin.operators.types import DATE
 from streamjoin.predicate.linear import Bound, Margin, classes
-from streamjoin.predicate.types import DATE
-from streamjoin.window import Both, Last, Window
+from streamjoin.spec.duration import format_duration
+from streamjoin.spec.how import PRESERVED, How, lets_out
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Both, Last, Window
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.operators.codegen import conjunction
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
+from streamjoin.operators.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
+from streamjoin.operators.rules import RULES
+from streamjoin.operators.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
 from streamjoin.predicate.classify import GUARDING, Keys, is_known, may_raise, over_keys, reads_zone, split
-from streamjoin.predicate.codegen import conjunction
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.predicate.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
-from streamjoin.predicate.rules import RULES
-from streamjoin.predicate.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
 
 
 def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:

@@ -13,12 +13,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from streamjoin.duration import UNITS
-from streamjoin.predicate.arithmetic import EvaluationError, NotEvaluable
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Call, Cast, Expr, Literal
-from streamjoin.predicate.rules import COMPARISONS, common_type
-from streamjoin.predicate.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
+from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Call, Cast, Expr, Literal
+from streamjoin.operators.rules import COMPARISONS, common_type
+from streamjoin.operators.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
+from streamjoin.spec.duration import UNITS
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>", "<>": "<>"}
 _DAY = UNITS["day"]
@@ -76,8 +76,8 @@ class Difference:
 def difference(comparison: Call) -> Difference | None:
     """Read a comparison of both sides as bounds on a difference; None where it is not one.
 
-    >>> from streamjoin.predicate.bind import bind
-    >>> from streamjoin.predicate.types import Schema
+    >>> from streamjoin.sql.bind import bind
+    >>> from streamjoin.operators.types import Schema
     >>> d = difference(bind("l.x < r.a + 10", Schema({"x": "int"}), Schema({"a": "int"})))
     >>> str(d.left), str(d.right), d.lower, d.upper
     ('l.x', 'r.a', None, Bound(value=Fraction(10, 1), open=True))

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Column, Expr, Key
 from streamjoin.predicate.classify import Keys
 from streamjoin.predicate.conjunct import Band, Conjunct, Residual
 from streamjoin.predicate.decide import decided_by_worker
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Column, Expr, Key, Side
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
-from streamjoin.window import Between, Closed
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Between, Closed
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from streamjoin.spark.compat import python_of
 
 if TYPE_CHECKING:
-    from streamjoin.worker import Plan
+    from streamjoin.plan import Plan
 
 log = logging.getLogger(__name__)
 

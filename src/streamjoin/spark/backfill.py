@@ -21,8 +21,9 @@ from streamjoin.spark.job import Job, unpacked
 from streamjoin.spark.remote import remote
 
 if TYPE_CHECKING:
-    from streamjoin.predicate.expr import Side
-    from streamjoin.worker import Block, Found
+    from streamjoin.plan import Block
+    from streamjoin.spec.side import Side
+    from streamjoin.worker import Found
 
 BLOCK_ROWS = 1 << 14
 """A block is no longer than this: from each partition a cell holds one beyond its window."""
@@ -96,7 +97,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 def _steps(records: Iterator[dict[str, Any]]) -> "Iterator[tuple[int, dict[Side, list[Block]]]]":
     """Blocks put together into steps of about `STEP_ROWS` rows, each with the time of its first row."""
     from streamjoin.pane import Segment
-    from streamjoin.worker import Block
+    from streamjoin.plan import Block
 
     since, rows = 0, 0
     blocks: dict[Side, list[Block]] = {"l": [], "r": []}

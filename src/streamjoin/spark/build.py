@@ -9,15 +9,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
-from streamjoin.duration import Duration
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import How, sides_of
 from streamjoin.layout import ROUTING, Layout, automatic, bound
+from streamjoin.operators.expr import Column, Key, to_sql
+from streamjoin.operators.types import Type, from_spark
+from streamjoin.plan import Plan
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
-from streamjoin.predicate.expr import NAMED, SIDES, Column, Key, Side, to_sql
-from streamjoin.predicate.types import Type, from_spark
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.cache import CacheSpec
@@ -36,8 +35,10 @@ from streamjoin.spark.job import Job, KeySource, Source
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stream import stream
-from streamjoin.window import Both, Last, Window
-from streamjoin.worker import Plan
+from streamjoin.spec.duration import Duration
+from streamjoin.spec.how import How, sides_of
+from streamjoin.spec.side import NAMED, SIDES, Side
+from streamjoin.spec.window import Both, Last, Window
 
 
 def plan(

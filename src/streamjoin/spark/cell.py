@@ -21,8 +21,9 @@ from streamjoin.spark.emitter import PLAN_KEY
 from streamjoin.spark.job import Job, unpacked
 
 if TYPE_CHECKING:
-    from streamjoin.predicate.expr import Side
-    from streamjoin.worker import Block, Worker
+    from streamjoin.plan import Block
+    from streamjoin.spec.side import Side
+    from streamjoin.worker import Worker
 
 CHUNK_BYTES = 32 << 20
 """A value in state is no larger than this: Spark holds several copies of it while it travels."""
@@ -218,7 +219,7 @@ class CellBatch:
 
     def _blocks(self, frames: Iterator[pd.DataFrame], worker: "Worker") -> "dict[Side, list[Block]]":
         """The blocks of each side; in an order that is the same whichever way they came."""
-        from streamjoin.worker import in_order
+        from streamjoin.plan import in_order
 
         records: list[Any] = [record for frame in frames for record in frame.itertuples(index=False)]
         self._counts["invalid_rows"] = sum(int(record.invalid) for record in records)
@@ -233,8 +234,8 @@ class CellBatch:
         import numpy as np
 
         from streamjoin.pane import Segment
-        from streamjoin.predicate.expr import NAMED
-        from streamjoin.worker import Block
+        from streamjoin.plan import Block
+        from streamjoin.spec.side import NAMED
 
         rows = Segment.from_bytes(record.block, f"{record.side} {record.part}.{record.seq}").rows
         self._counts["rows_sent"] += len(rows)
@@ -280,7 +281,7 @@ class CellBatch:
         self._cache.sweep([*state.cached.items(), *now.items()])
 
     def _count(self, worker: "Worker") -> None:
-        from streamjoin.predicate.expr import SIDES
+        from streamjoin.spec.side import SIDES
 
         size, last = worker.size, worker.last
         self._counts |= {

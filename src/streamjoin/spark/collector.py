@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from streamjoin.layout import Grid, Layout
-    from streamjoin.predicate.expr import Side
     from streamjoin.spark.job import Job
+    from streamjoin.spec.side import Side
     from streamjoin.worker import Undecided
 
 SHARED = "cell int, stripe int, page int, block binary"

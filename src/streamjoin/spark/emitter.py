@@ -17,7 +17,7 @@ from streamjoin.spark.job import Job, unpacked
 if TYPE_CHECKING:
     from streamjoin.layout import Part
     from streamjoin.pane import Rows
-    from streamjoin.predicate.expr import Side
+    from streamjoin.spec.side import Side
 
 EMITTED = (
     "cell int, side string, part int, seq int, since bigint, invalid bigint, "

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
 
-from streamjoin.duration import format_duration
-from streamjoin.how import How
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
-from streamjoin.predicate.expr import NAMED, SIDES
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
 from streamjoin.spark.settings import advice
-from streamjoin.window import Between, Tumbling
+from streamjoin.spec.duration import format_duration
+from streamjoin.spec.how import How
+from streamjoin.spec.side import NAMED, SIDES
+from streamjoin.spec.window import Between, Tumbling
 from streamjoin.worker.expiry import stay
 
 _MANY_COLUMNS = 12

@@ -12,10 +12,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.how import How, sides_of
-from streamjoin.predicate.expr import NAMED, SIDES, Side
-from streamjoin.predicate.pointer import suggestion
 from streamjoin.spark import compat
+from streamjoin.spec.how import How, sides_of
+from streamjoin.spec.side import NAMED, SIDES, Side
+from streamjoin.sql.pointer import suggestion
 
 JOIN_TIME = "join_time"
 Path = tuple[str, ...]

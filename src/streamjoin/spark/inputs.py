@@ -9,11 +9,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
-from streamjoin.duration import Duration, microseconds
 from streamjoin.errors import StreamJoinError
-from streamjoin.predicate.expr import NAMED, Side
 from streamjoin.spark.compat import analyze
 from streamjoin.spark.fields import backticked, find
+from streamjoin.spec.duration import Duration, microseconds
+from streamjoin.spec.side import NAMED, Side
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows an event-time column."""

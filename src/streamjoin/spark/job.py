@@ -15,10 +15,10 @@ from streamjoin.spark.placement import dealt_keys
 
 if TYPE_CHECKING:
     from streamjoin.layout import Layout
-    from streamjoin.predicate.expr import Side
-    from streamjoin.predicate.types import Type
+    from streamjoin.operators.types import Type
+    from streamjoin.plan import Plan
     from streamjoin.spark.cache import CacheSpec
-    from streamjoin.worker import Plan
+    from streamjoin.spec.side import Side
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.pane import Rows
-from streamjoin.predicate.expr import Side
-from streamjoin.worker.plan import Block, Plan
+from streamjoin.plan import Block, Plan
+from streamjoin.spec.side import Side
 
 Mask = NDArray[np.bool_]
 _MASKS = ("probes", "stores")

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.pane import Limit, Rows
-from streamjoin.predicate.expr import Side
-from streamjoin.window import Between, Both, Last, Tumbling, Window
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
 Times = NDArray[np.int64]
 GREATEST = 2**63 - 1

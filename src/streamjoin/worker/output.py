@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.how import sides_of
-from streamjoin.predicate.expr import Side
-from streamjoin.worker.plan import Plan
+from streamjoin.plan import Plan
+from streamjoin.spec.how import sides_of
+from streamjoin.spec.side import Side
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
 Times = NDArray[np.int64]

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.predicate.expr import SIDES, Side
-from streamjoin.window import Both, Last, Window
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.window import Both, Last, Window
 from streamjoin.worker.admit import Arrivals
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.store import Store

@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.how import lets_out
 from streamjoin.match import Matcher
 from streamjoin.pane import Limit, Rows, Segment
-from streamjoin.predicate.expr import OTHER, SIDES, Side
+from streamjoin.plan import Plan
+from streamjoin.spec.how import lets_out
+from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker.admit import Mask
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Pushers, horizon, ranks_of, unmatched
 from streamjoin.worker.output import Found, Matches, Output, Undecided
-from streamjoin.worker.plan import Plan
 from streamjoin.worker.ready import Arrived, Ranks, Seen, Times, kept, sees
 from streamjoin.worker.semi import Earliest
 from streamjoin.worker.store import Store

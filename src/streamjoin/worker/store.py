@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.how import lets_out
 from streamjoin.match import Matcher
 from streamjoin.pane import Limit, Panes, Rows, Segment, SegmentError
 from streamjoin.pane.manifest import names, runs
-from streamjoin.predicate.expr import Side
+from streamjoin.pane.order import order
+from streamjoin.plan import Plan
+from streamjoin.spec.how import lets_out
+from streamjoin.spec.side import Side
 from streamjoin.worker.admit import Arrivals
 from streamjoin.worker.expiry import horizon, stay
 from streamjoin.worker.flags import Flags
 from streamjoin.worker.journal import Journal
-from streamjoin.worker.order import order
-from streamjoin.worker.plan import Plan
 
 Fetch = Callable[[str], Any]
 """Gives what was stored under a name, a segment also as it is, or None where there is nothing."""

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
 from streamjoin.pane import NO_TIME, Segment
-from streamjoin.predicate.expr import SIDES, Side
+from streamjoin.plan import Block, Plan
+from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker.admit import Arrivals, admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Found, Output, Undecided, gathered
-from streamjoin.worker.plan import Block, Plan
 from streamjoin.worker.ready import Arrived, rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.store import Fetch, Store

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from streamjoin.kernel import strings
 from streamjoin.kernel.strings import BAD_PATTERN, Strings
-from streamjoin.predicate import functions
-from streamjoin.predicate.arithmetic import EvaluationError
-from tests.texts import PATTERNS, STRINGS
+from streamjoin.operators import functions
+from streamjoin.operators.arithmetic import EvaluationError
+from tests.conditions.texts import PATTERNS, STRINGS
 
 TEXTS = st.sampled_from(STRINGS) | st.text("ab%_\\!é😀", max_size=6)
 PAIRS = st.lists(st.tuples(TEXTS, TEXTS | st.sampled_from(PATTERNS)), max_size=20)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from streamjoin import Cell, Grid, Handshake, Keyed, Scale, StreamJoinError, between, last, tumbling, within
-from streamjoin.how import How
 from streamjoin.layout import Layout, automatic, bound
 from streamjoin.layout.base import slot_length, split
 from streamjoin.layout.grid import near_square
 from streamjoin.layout.keys import BUCKET, Buckets, grouping
+from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.pane import Rows, no_columns
+from streamjoin.plan import Plan
 from streamjoin.predicate import Schema, parse
-from streamjoin.predicate.arithmetic import EvaluationError
-from streamjoin.predicate.expr import SIDES, Side
-from streamjoin.worker import Plan
+from streamjoin.spec.how import How
+from streamjoin.spec.side import SIDES, Side
 from tests.blocks import arrow_schema, to_block
 from tests.strategies import us
 

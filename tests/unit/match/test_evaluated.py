@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from streamjoin import within
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
+from streamjoin.operators import vector
+from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.functions import FUNCTIONS, OPERATORS, PATTERNS
 from streamjoin.pane import KeyColumn, Rows, Segment
-from streamjoin.predicate import Predicate, parse, vector
-from streamjoin.predicate.arithmetic import EvaluationError
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Side
-from streamjoin.predicate.functions import FUNCTIONS, OPERATORS, PATTERNS
-from tests.texts import CONDITIONS, SCHEMA, SIDES
+from streamjoin.predicate import Predicate, parse
+from streamjoin.spec.side import Side
+from tests.conditions.texts import CONDITIONS, SCHEMA, SIDES
 
 _ARROW = {
     "string": pa.string(),

@@ -15,12 +15,12 @@ from streamjoin import between, tumbling, within
 from streamjoin.match import Matcher
 from streamjoin.match.choose import KERNELS, choose
 from streamjoin.match.index import cell_widths
+from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.evaluate import evaluate
 from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.predicate import Predicate, Schema, parse
-from streamjoin.predicate.arithmetic import EvaluationError
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Side
 from streamjoin.reference import Batch, join
+from streamjoin.spec.side import Side
 
 NUMBERS = st.integers(-20, 20)
 FLOATS = NUMBERS.map(lambda v: v / 2) | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 2.0**-149])

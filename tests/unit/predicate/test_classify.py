@@ -9,15 +9,15 @@ from itertools import chain
 import pytest
 from hypothesis import given
 
+from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.types import INT, STRING, Type
 from streamjoin.predicate import parse
-from streamjoin.predicate.arithmetic import EvaluationError
-from streamjoin.predicate.bind import bind
 from streamjoin.predicate.classify import classify
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Residual
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.types import INT, STRING, Type
-from tests.unit.predicate.schemas import LEFT, RIGHT
-from tests.unit.predicate.strategies import PAIRS, conditions
+from streamjoin.sql.bind import bind
+from tests.conditions.schemas import LEFT, RIGHT
+from tests.conditions.strategies import PAIRS, conditions
 
 Forms = dict[str, tuple[str, ...]]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from streamjoin import between, last, tumbling, within
 from streamjoin.predicate import parse
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
-from streamjoin.predicate.expr import Side
 from streamjoin.predicate.linear import Bound, Margin
-from streamjoin.window import Window
-from tests.unit.predicate.schemas import LEFT, RIGHT
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Window
+from tests.conditions.schemas import LEFT, RIGHT
 
 
 def conjunct(text: str) -> Conjunct:

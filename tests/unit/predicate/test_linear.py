@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from streamjoin.predicate.arithmetic import EvaluationError
-from streamjoin.predicate.bind import bind
+from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Call
 from streamjoin.predicate.classify import classify
 from streamjoin.predicate.conjunct import Band
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Call
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound, Margin, difference
-from tests.unit.predicate.schemas import LEFT, RIGHT
-from tests.unit.predicate.strategies import EXACT_CONSTANTS, LARGEST, BandCase, band_cases
+from streamjoin.sql.bind import bind
+from tests.conditions.schemas import LEFT, RIGHT
+from tests.conditions.strategies import EXACT_CONSTANTS, LARGEST, BandCase, band_cases
 
 FORMS = [
     "{l} <= {r} + {c}",

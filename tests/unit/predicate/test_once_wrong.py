@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Literal
+from streamjoin.operators.types import parse_type
 from streamjoin.predicate import On, Schema, parse
-from streamjoin.predicate.bind import bind
 from streamjoin.predicate.classify import classify
 from streamjoin.predicate.conjunct import Band, Compiled, Residual
-from streamjoin.predicate.evaluate import evaluate
-from streamjoin.predicate.expr import Literal
-from streamjoin.predicate.types import parse_type
-from tests.unit.predicate.messages import refusal
-from tests.unit.predicate.schemas import LEFT, RIGHT
-from tests.unit.predicate.strategies import LARGEST
+from streamjoin.sql.bind import bind
+from tests.conditions.messages import refusal
+from tests.conditions.schemas import LEFT, RIGHT
+from tests.conditions.strategies import LARGEST
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from streamjoin import between
 from streamjoin.errors import StreamJoinError
 from streamjoin.predicate import On, Predicate, Schema, parse
 from streamjoin.predicate.linear import ZONE_MARGIN
-from streamjoin.window import Between
-from tests.unit.predicate.messages import refusal
-from tests.unit.predicate.schemas import LEFT, RIGHT
+from streamjoin.spec.window import Between
+from tests.conditions.messages import refusal
+from tests.conditions.schemas import LEFT, RIGHT
 
 TIME = ("ts", "ts")
 NTZ = ("tn", "tn")

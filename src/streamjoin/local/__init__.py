@@ -1,0 +1,1 @@
+"""Joins within one process."""

@@ -1,0 +1,88 @@
+"""The plan of a join: what every room below the runtimes is told of it."""
+
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import pyarrow as pa
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.operators.expr import Key
+from streamjoin.predicate import Predicate
+from streamjoin.spec.how import HOWS, PRESERVED, How, lets_out, sides_of
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.window import Both, Last, Window
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A join as the worker runs it; `left` and `right` are the schemas of the payloads.
+
+    Residual conjuncts, which Spark evaluates, are left to the caller: every pair that passes all others comes out. That
+    is right for an inner join alone; for every other `how` the predicate must be `decided_by_worker`.
+    """
+
+    predicate: Predicate
+    window: Window
+    left: pa.Schema
+    right: pa.Schema
+    how: How = "inner"
+    _: KW_ONLY
+    shared: tuple[Side, ...] = ()
+    """Preserved sides whose rows meet their partners in several workers: who met nobody here may have elsewhere."""
+    lagging: tuple[Side, ...] = ()
+    """Sides whose rows may lie before the watermark of their batch, though not before that of the batch before."""
+    kernel: str = "auto"
+    block_rows: int = 1 << 16
+    block_bytes: int = 8 << 20
+
+    def __post_init__(self) -> None:
+        if self.how not in HOWS:
+            raise StreamJoinError(f"how: got {self.how!r}; expected one of {', '.join(HOWS)}")
+        residual = [str(conjunct.exact) for conjunct in self.predicate.residual]
+        if residual and self.how != "inner":
+            raise StreamJoinError(
+                f"on: only Spark can evaluate {' AND '.join(residual)}, and only after the join, "
+                f"so how={self.how!r} cannot know which rows met nobody. Compute a column of it before the join and "
+                "compare that by = or <, or take how='inner'"
+            )
+
+    @property
+    def columns(self) -> list[pa.Field]:
+        """The payload columns of a result: a semi or anti join has those of the left side alone."""
+        return [field for side in sides_of(self.how) for field in self.payload(side)]
+
+    def payload(self, side: Side) -> pa.Schema:
+        """The payload columns of one side."""
+        return self.left if side == "l" else self.right
+
+    @property
+    def output(self) -> pa.Schema:
+        """The schema of the results: payload columns, then the join time in microseconds."""
+        return pa.schema([*((field.name, field.type) for field in self.columns), ("join_time", pa.int64())])
+
+    @cached_property
+    def keys(self) -> dict[Side, list[Key]]:
+        """The key columns of each side."""
+        return {side: self.predicate.keys(side) for side in SIDES}
+
+    @property
+    def counts(self) -> bool:
+        """Whether the window counts rows, so that rows must be put in order first."""
+        return isinstance(self.window, Last | Both)
+
+    def preserves(self, side: Side) -> bool:
+        """Whether it matters for a row of this side that it met nobody, or met somebody for the first time."""
+        return side in PRESERVED[self.how]
+
+    @property
+    def lags(self) -> bool:
+        """Whether results may lie before the watermark of their batch: rows that met nobody come after their time."""
+        return bool(self.lagging) or lets_out(self.how)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the state of a worker hangs on; state written under another fingerprint is refused."""
+        keys = [f"{key.name} {key.type}" for side in SIDES for key in self.keys[side]]
+        said = (str(self.predicate), str(self.window), self.how, self.left.to_string(), self.right.to_string(), keys)
+        return blake2b(repr(said).encode(), digest_size=8).hexdigest()

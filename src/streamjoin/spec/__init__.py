@@ -1,0 +1,1 @@
+"""What is asked: sides, types of join, durations, windows."""

@@ -1,0 +1,49 @@
+"""The types of join."""
+
+from typing import Literal, get_args
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.spec.side import Side
+
+How = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
+
+HOWS: tuple[How, ...] = get_args(How)
+_ALSO: dict[str, How] = {
+    **{how.replace("_", ""): how for how in HOWS},
+    **dict.fromkeys(("outer", "fullouter"), "full"),
+    "leftouter": "left",
+    "rightouter": "right",
+    "semi": "left_semi",
+    "anti": "left_anti",
+}
+
+PRESERVED: dict[How, tuple[Side, ...]] = {
+    "inner": (),
+    "left": ("l",),
+    "right": ("r",),
+    "full": ("l", "r"),
+    "left_semi": ("l",),
+    "left_anti": ("l",),
+}
+"""The sides of which it matters whether a row met anybody."""
+
+
+def how_of(name: object) -> How:
+    """The type of join that a user names, by any of the names that Spark has for it.
+
+    >>> how_of("outer"), how_of("LEFT OUTER"), how_of("leftanti")
+    ('full', 'left', 'left_anti')
+    """
+    if isinstance(name, str) and (how := _ALSO.get(name.lower().replace("_", "").replace(" ", ""))):
+        return how
+    raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}")
+
+
+def sides_of(how: How) -> tuple[Side, ...]:
+    """The sides whose columns a result has."""
+    return ("l",) if how in ("left_semi", "left_anti") else ("l", "r")
+
+
+def lets_out(how: How) -> bool:
+    """Whether a row that met nobody comes out, so that rows wait to be told."""
+    return how not in ("inner", "left_semi")

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin.pane import KeyColumn, Rows
+from streamjoin.pane import order as ordering
 from streamjoin.pane.order import order
 from streamjoin.reference import content
-from streamjoin.pane import order as ordering
 
 NAN = float("nan")
 FLOATS = [NAN, -NAN, 0.0, -0.0, 1.5, -1.5, float("inf"), -float("inf"), 5e-324, -5e-324]

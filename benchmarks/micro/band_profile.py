@@ -1,4 +1,4 @@
-"""Where the time of `band_index.py` goes: each step of building the grid and of probing it, by itself."""
+"""Where the time of `band_index.py` goes: each step of building the buckets and of probing them, by itself."""
 
 import sys
 from collections.abc import Callable
@@ -11,10 +11,10 @@ import numpy as np
 from benchmarks.bench import report, timed
 from benchmarks.papers import predicate, rows
 from streamjoin import within
-from streamjoin.kernel import grid
+from streamjoin.kernel import buckets
 from streamjoin.kernel.pairs import Chunk
 from streamjoin.match import Matcher, Pairs
-from streamjoin.match.index import Index, cell_widths
+from streamjoin.match.index import Index, choose_widths
 from streamjoin.pane import Segment
 
 WINDOW, PROBES = 1_000_000, 100_000
@@ -28,32 +28,32 @@ def main() -> None:
     prepared = matcher.prepare("r", segment)
     index = Index(prepared.index)
     columns = [dimension.values("r", build) for dimension in matcher.dimensions]
-    widths = cell_widths(index.axes, matcher.dimensions, columns)
-    x, y = (grid.Axis(columns[k], width) for k, width in zip(index.axes, widths, strict=True))
+    widths = choose_widths(index.axes, matcher.dimensions, columns)
+    x, y = (buckets.Axis(columns[k], width) for k, width in zip(index.axes, widths, strict=True))
     row, everything = np.arange(WINDOW, dtype=np.int32), slice(0, WINDOW)
-    x_ruler, y_ruler, bits = grid._rulers(x, y, WINDOW)
-    cell, place = np.empty(WINDOW, np.uint32), np.empty(WINDOW, np.uint32)
-    grid._numbered(x_ruler, y_ruler, bits, x.marks(everything), y.marks(everything), cell)
+    x_ruler, y_ruler, bits = buckets._divide(x, y, WINDOW)
+    bucket, place = np.empty(WINDOW, np.uint32), np.empty(WINDOW, np.uint32)
+    buckets._number_buckets(x_ruler, y_ruler, bits, x.marks(everything), y.marks(everything), bucket)
     counts = np.zeros((x_ruler.last + 1) * (y_ruler.last + 1) + 2, np.int32)
-    grid._count(cell, counts)
+    buckets._count(bucket, counts)
     starts = counts.copy()
-    grid._sum(starts)
-    np.copyto(place, cell)
-    grid._place(place, starts.copy())
+    buckets.sum_up(starts)
+    np.copyto(place, bucket)
+    buckets._place(place, starts.copy())
     table = np.zeros(3 * WINDOW, np.int32)
     codes = x.codes(everything), y.codes(everything)
 
     def ask() -> object:
         matcher._last = None
-        return matcher._asked("l", probe, columns)
+        return matcher._ask("l", probe, columns)
 
     def pairs() -> int:
         matcher._last = None
         return sum(len(found.probe) for found in matcher.pairs("l", probe, prepared))
 
-    asked, _ = matcher._asked("l", probe, columns)
+    asked, _ = matcher._ask("l", probe, columns)
     sides = [(asked[k].lower, asked[k].upper, asked[k].low, asked[k].high) for k in index.axes]
-    built = grid.Grid.build(x, y, row)
+    built = buckets.Buckets.build(x, y, row)
     visits, wide = built.visits(sides[0], sides[1])
     assert len(wide) == 0
 
@@ -73,23 +73,25 @@ def main() -> None:
         return run
 
     def placed() -> None:
-        np.copyto(place, cell)
-        grid._place(place, scratch)
+        np.copyto(place, bucket)
+        buckets._place(place, scratch)
 
     steps: dict[str, Callable[[], object]] = {
         "**build**": lambda: matcher.prepare("r", segment),
-        "least and greatest values": lambda: grid._rulers(x, y, WINDOW),
-        "cells": lambda: grid._numbered(x_ruler, y_ruler, bits, x.marks(everything), y.marks(everything), place),
-        "count": from_start(zeros, lambda: grid._count(cell, scratch)),
-        "sum": from_start(counts, lambda: grid._sum(scratch)),
+        "least and greatest values": lambda: buckets._divide(x, y, WINDOW),
+        "buckets": lambda: buckets._number_buckets(
+            x_ruler, y_ruler, bits, x.marks(everything), y.marks(everything), place
+        ),
+        "count": from_start(zeros, lambda: buckets._count(bucket, scratch)),
+        "sum": from_start(counts, lambda: buckets.sum_up(scratch)),
         "places": from_start(starts, placed),
         "codes": lambda: (x.codes(everything), y.codes(everything)),
-        "scatter": lambda: grid._scatter(*codes, row, np.empty(0, np.int32), place, table),
+        "scatter": lambda: buckets._scatter(*codes, row, np.empty(0, np.int32), place, table),
         "**probe**": pairs,
         "intervals": ask,
         "visits, in order": lambda: built.visits(sides[0], sides[1]),
         "look at candidates": visit,
-        "exact check": lambda: [matcher._checked("l", probe, build, found) for found in candidates],
+        "exact check": lambda: [matcher._check_numbers("l", probe, build, found) for found in candidates],
     }
     seconds = timed(steps, 15)
     report(

@@ -1,4 +1,4 @@
-"""Two bands on values of many shapes: the grid with a dense and with a hashed table, the sorted index, the nested loop.
+"""Two bands on values of many shapes: buckets in a dense and in a hashed table, the sorted index, the nested loop.
 
 Clusters, Zipf(1.5), a range of 2^60, three values in all, few rows; with the memory of each index and what the matcher
 would choose.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.bench import report, timed
 from streamjoin import within
-from streamjoin.kernel import grid
+from streamjoin.kernel import buckets
 from streamjoin.match import Matcher
 from streamjoin.match.choose import KERNELS
 from streamjoin.pane import KeyColumn, Rows, Segment
@@ -77,19 +77,19 @@ def rows(shape: Shape, n: int, rng: np.random.Generator) -> Rows:
 
 
 @contextmanager
-def table(cells_per_row: int) -> Iterator[None]:
-    """Build grids with a dense table up to so many cells a row."""
-    before = grid.DENSE_CELLS_PER_ROW
-    grid.DENSE_CELLS_PER_ROW = cells_per_row
+def table(buckets_per_row: int) -> Iterator[None]:
+    """Keep buckets in a dense table up to so many of them a row."""
+    before = buckets.DENSE_BUCKETS_PER_ROW
+    buckets.DENSE_BUCKETS_PER_ROW = buckets_per_row
     try:
         yield
     finally:
-        grid.DENSE_CELLS_PER_ROW = before
+        buckets.DENSE_BUCKETS_PER_ROW = before
 
 
 STRUCTURES = {
-    "grid, dense": ("grid", 100),
-    "grid, hashed": ("grid", -(10**6)),
+    "buckets, dense": ("buckets", 100),
+    "buckets, hashed": ("buckets", -(10**6)),
     "sorted": ("ordered", 4),
     "nested loop": ("nested", 4),
 }
@@ -98,8 +98,8 @@ STRUCTURES = {
 def structure(index: Any) -> str:
     """What an index is."""
     kernel = KERNELS[int(index["kernel"][0])]
-    if kernel == "grid":
-        return "grid, hashed" if index["bits"][0] else "grid, dense"
+    if kernel == "buckets":
+        return "buckets, hashed" if index["bits"][0] else "buckets, dense"
     return {"ordered": "sorted", "nested": "nested loop"}[kernel]
 
 

@@ -51,7 +51,7 @@ EVERY_KERNEL = (
 found = []
 for on in ("abs(l.x - r.x) <= 1 AND abs(l.y - r.y) <= 1", "l.b = r.b", "l.b < r.b"):
     predicate = parse(on, schema, schema)
-    for kernel in ("grid", "nested", "ordered"):
+    for kernel in ("buckets", "nested", "ordered"):
         matcher = Matcher(predicate, within("1 second"), kernel=kernel)
         segment = matcher.prepare("r", Segment("s", rows(predicate, "r")))
         found.append(sum(len(p.probe) for p in matcher.pairs("l", rows(predicate, "l"), segment)))

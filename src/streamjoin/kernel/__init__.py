@@ -5,7 +5,7 @@ Every condition that an index can serve comes down to intervals. A *dimension* i
 candidate when it lies in all of them:
 
 - `nested` looks at every row, on two dimensions at a time, at the speed of the vector unit;
-- `grid` looks only at the cells of a grid (or hash table) that the intervals touch;
+- `buckets` looks only at the buckets (or the slots of a hash table) that the intervals touch;
 - `ordered` looks only at a range of the sorted rows;
 - `refine` keeps the candidates that lie in the intervals of one more dimension.
 

@@ -29,7 +29,7 @@ def encode(values: NDArray[Any]) -> Codes:
     """
     if values.dtype.kind == "f":
         bits = np.int32 if values.dtype.itemsize == 4 else np.int64
-        values = unlocked(np.ascontiguousarray(values))
+        values = unlock(np.ascontiguousarray(values))
         codes: Codes = np.empty(len(values), bits)
         _encode(values, values.view(bits), np.iinfo(bits).min, np.iinfo(bits).max, codes)
         return codes
@@ -50,7 +50,7 @@ def inside(code: Any, lower: Any, width: Any) -> Any:
     return type(width)(code - lower) <= width
 
 
-def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+def unlock(array: NDArray[Any]) -> NDArray[Any]:
     """The same memory without its read-only mark, for which Numba would compile every kernel once more.
 
     Kernels do not write to their inputs. The caller keeps `array` as long as it uses the view. Values with gaps between

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from streamjoin.compile.ondisk import kernel
-from streamjoin.kernel.codes import Codes, unlocked
+from streamjoin.kernel.codes import Codes, unlock
 
 INT64_MIN, INT64_MAX = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
@@ -22,7 +22,7 @@ def whole(f: NDArray[Any], lower: int | None, upper: int | None, dtype: Any) -> 
     asks = np.empty(len(f), np.bool_)
     by = [0 if bound is None else min(max(bound, INT64_MIN), INT64_MAX) for bound in (lower, upper)]
     limits = [int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)]
-    _whole(unlocked(f), lower is None, upper is None, by[0], by[1], limits[0], limits[1], ends[0], ends[1], asks)
+    _whole(unlock(f), lower is None, upper is None, by[0], by[1], limits[0], limits[1], ends[0], ends[1], asks)
     return ends[0], ends[1], asks
 
 
@@ -54,7 +54,7 @@ def _whole(
 
 
 @kernel
-def widened(
+def widen(
     f: Any, has_lower: bool, lower: float, has_upper: bool, upper: float, relative: float, reach: float, absolute: float
 ) -> Any:
     """The intervals ``[f + lower, f + upper]``, wider by what rounding may have moved; open ends are infinite.

@@ -1,6 +1,6 @@
 """The sorted index: build rows in the order of one dimension, for intervals without an end.
 
-``l.x < r.a`` touches half of all cells of any grid, but one range of the sorted rows, and every row in the range
+``l.x < r.a`` touches half of all buckets, but one range of the sorted rows, and every row in the range
 matches: the work is proportional to the output.
 """
 

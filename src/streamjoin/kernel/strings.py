@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.compile.ondisk import kernel
-from streamjoin.kernel.codes import unlocked
+from streamjoin.kernel.codes import unlock
 
 BAD_PATTERN = 2
 """The mark of a pattern whose escape character stands before nothing that can be escaped."""
@@ -70,14 +70,14 @@ def distances(a: Strings, b: Strings) -> NDArray[np.int32]:
 def substrings(a: Strings, first: NDArray[np.int64], count: NDArray[np.int64]) -> Strings:
     """So many characters from the `first` on: counted from 1, or from the end where it is negative; SQL's rules."""
     offsets, data = _arrays(a)
-    starts, stops = _spans(offsets, data, unlocked(first), unlocked(count))
+    starts, stops = _spans(offsets, data, unlock(first), unlock(count))
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(stops - starts)))
     return Strings(offsets, _gathered(data, starts, stops, int(offsets[-1])))
 
 
 def _arrays(*columns: Strings) -> list[NDArray[Any]]:
     """The arrays of columns, all of the one type that kernels are compiled for."""
-    return [unlocked(array) for column in columns for array in column]
+    return [unlock(array) for column in columns for array in column]
 
 
 @kernel
@@ -113,7 +113,7 @@ def _like(ao: Any, ad: Any, po: Any, pd: Any, escape: int) -> Any:
 
 @kernel
 def _matches(ad: Any, a: int, a_end: int, pd: Any, p: int, p_end: int, escape: int) -> int:
-    """One string, one pattern. After a failure only the last % is widened: what stood before it is settled."""
+    """One string, one pattern. After a failure only the last % is widen: what stood before it is settled."""
     at = p
     while at < p_end:
         if pd[at] == escape:

@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 from streamjoin.kernel.nested import STRIP
 from streamjoin.match.dimension import Array, Dimension, TimeBand
 
-Kernel = Literal["nested", "grid", "ordered", "compiled"]
-KERNELS: tuple[Kernel, ...] = ("nested", "grid", "ordered", "compiled")
+Kernel = Literal["nested", "buckets", "ordered", "compiled"]
+KERNELS: tuple[Kernel, ...] = ("nested", "buckets", "ordered", "compiled")
 
 NESTED_PAIR, NESTED_LOOK, COMPILED_PAIR, CHECKED_PAIR = 0.1, 3.0, 0.5, 10.0
-GRID_START, GRID_BUILD, GRID_PROBE, GRID_CANDIDATE = 80_000.0, 20.0, 60.0, 2.5  # a segment, a row, a probe, ...
+BUCKETS_START, BUCKETS_BUILD, BUCKETS_PROBE, BUCKETS_CANDIDATE = (
+    80_000.0,
+    20.0,
+    60.0,
+    2.5,
+)  # a segment, a row, a probe, ...
 ORDERED_BUILD, ORDERED_STEP, ORDERED_CANDIDATE = 100.0, 30.0, 3.0  # a step of the binary searches
 _SAMPLE = 256
 
@@ -43,9 +48,9 @@ def choose(
     rows = len(columns[0]) if columns else 0
     share = [selectivity(d, column) for d, column in zip(dimensions, columns, strict=True)]
     order = sorted(range(len(dimensions)), key=lambda k: (not dimensions[k].is_equality, share[k]))
-    gridded = [k for k in order if dimensions[k].width is not None and share[k] < 0.5][:2]
-    if len(gridded) == 2 and dimensions[gridded[1]].is_equality:
-        gridded = gridded[:1]  # a second equality has no neighbouring cells; it is checked on the candidates
+    bucketed = [k for k in order if dimensions[k].width is not None and share[k] < 0.5][:2]
+    if len(bucketed) == 2 and dimensions[bucketed[1]].is_equality:
+        bucketed = bucketed[:1]  # a second equality has no neighbouring buckets; it is checked on the candidates
     best = order[0] if order else None
     second = order[1] if len(order) > 1 else best
     left = float(np.prod(share)) * rows * CHECKED_PAIR if checked else 0.0
@@ -58,11 +63,14 @@ def choose(
     }
     if checked and all(isinstance(dimension, TimeBand) for dimension in dimensions):
         options["compiled"] = (rows * COMPILED_PAIR, Choice("compiled", None, None))
-    if gridded:
-        touched = float(np.prod([selectivity(dimensions[k], columns[k], cells=True) for k in gridded])) * rows
-        x, y = (gridded[0], gridded[1]) if len(gridded) == 2 else _alone(gridded[0], dimensions)
-        start = GRID_START / (rows + 1)
-        options["grid"] = (start + GRID_BUILD + GRID_PROBE + GRID_CANDIDATE * touched + left, Choice("grid", x, y))
+    if bucketed:
+        touched = float(np.prod([selectivity(dimensions[k], columns[k], buckets=True) for k in bucketed])) * rows
+        x, y = (bucketed[0], bucketed[1]) if len(bucketed) == 2 else _alone(bucketed[0], dimensions)
+        start = BUCKETS_START / (rows + 1)
+        options["buckets"] = (
+            start + BUCKETS_BUILD + BUCKETS_PROBE + BUCKETS_CANDIDATE * touched + left,
+            Choice("buckets", x, y),
+        )
     if best is not None:
         options["ordered"] = (
             ORDERED_BUILD + ORDERED_STEP * math.log2(rows + 2) + ORDERED_CANDIDATE * share[best] * rows + left,
@@ -78,25 +86,25 @@ def _alone(k: int, dimensions: Sequence[Dimension]) -> tuple[int | None, int | N
     return (k, None) if dimensions[k].is_equality else (None, k)
 
 
-def selectivity(dimension: Dimension, column: Array, *, cells: bool = False) -> float:
+def selectivity(dimension: Dimension, column: Array, *, buckets: bool = False) -> float:
     """The share of the other rows that an interval around a row holds, measured on a sample.
 
-    With `cells`: that the cells hold which it touches, when they are as wide as it is.
+    With `buckets`: that the buckets hold which it touches, when they are as wide as it is.
     """
-    sample = sampled(column)
+    sample = sample_values(column)
     if len(sample) < 2:
         return 1.0
     if dimension.width is None:
         return 0.5
     half = dimension.width / 2
-    if cells and not dimension.is_equality:
+    if buckets and not dimension.is_equality:
         half += (dimension.width + (column.dtype.kind != "f")) / 2
     with np.errstate(over="ignore"):
         inside = np.searchsorted(sample, sample + half, "right") - np.searchsorted(sample, sample - half, "left")
     return float((inside.mean() - 1) / (len(sample) - 1))
 
 
-def sampled(column: Array) -> NDArray[np.float64]:
+def sample_values(column: Array) -> NDArray[np.float64]:
     """Finite values from all over a column, in order."""
     sample = column[:: max(1, len(column) // _SAMPLE)][:_SAMPLE].astype(np.float64)
     return np.sort(sample[np.isfinite(sample)])

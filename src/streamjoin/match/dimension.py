@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import Codes, encode, unlocked
-from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN, outward, whole, widened
+from streamjoin.kernel.codes import Codes, encode, unlock
+from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN, outward, whole, widen
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
 from streamjoin.predicate.conjunct import Band, Equi
@@ -29,9 +29,9 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class Intervals:
-    """What each probe row asks of a dimension, ends included: codes, and what the cells of a grid are cut from.
+    """What each probe row asks of a dimension, ends included: codes, and what the buckets are cut from.
 
-    `asks` is False for a row that asks for nothing.
+    `asks` is False for a row that can match no row.
     """
 
     lower: Codes
@@ -191,7 +191,7 @@ class FloatBand(Dimension):
         if side == "l":
             lower, upper = (None if b is None else -b for b in (upper, lower))
         margin = self.band.margin
-        low, high, finite = widened(
+        low, high, finite = widen(
             *(machine(f), lower is not None, lower or 0.0, upper is not None, upper or 0.0),
             *(float(margin.relative), float(margin.reach), float(margin.absolute)),
         )
@@ -298,7 +298,7 @@ def whole_intervals(f: Array, lower: int | None, upper: int | None, like: Array)
 
 def machine(f: Array) -> Array:
     """The same numbers in one of the types that kernels are compiled for."""
-    return unlocked(f) if f.dtype.kind == "f" else unlocked(encode(f))
+    return unlock(f) if f.dtype.kind == "f" else unlock(encode(f))
 
 
 def _whole_ends(low: Array, high: Array, asks: NDArray[np.bool_], like: Array) -> Intervals:

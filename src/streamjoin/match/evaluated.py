@@ -45,31 +45,31 @@ class PairCheck:
         return np.concatenate(masks)
 
     def _mask(self, sides: Mapping[Side, tuple[Rows, Indices]]) -> Mask:
-        def taken(key: Key) -> KeyColumn:
+        def take(key: Key) -> KeyColumn:
             rows, at = sides[key.side]
             return rows.keys[self._position[key.name]].take(at)
 
         count = len(sides["l"][1])
-        texts = {name: _arrow(taken(key), key.type) for name, key in self._read.items()}
+        texts = {name: _arrow(take(key), key.type) for name, key in self._read.items()}
         columns = {pair.key.name: evaluate_pairs(pair.tree, texts, count) for pair in self.conjunct.pairs}
         computed = {name: _numbers(column.values) for name, column in columns.items()}
         numbers = {
-            side: [computed.get(key.name) or _plain(taken(key)) for key in keys]
+            side: [computed.get(key.name) or _plain(take(key)) for key in keys]
             for side, keys in zip(SIDES, (self.check.left, self.check.right), strict=True)
         }
         failed = [pair for pair in self.conjunct.pairs if columns[pair.key.name].errors is not None]
         if failed:
-            return self._despite(failed, columns, numbers)
-        return self._decided(numbers, count)
+            return self._decide_despite(failed, columns, numbers)
+        return self._decide(numbers, count)
 
-    def _decided(self, numbers: Mapping[Side, list[Numbers]], count: int) -> Mask:
+    def _decide(self, numbers: Mapping[Side, list[Numbers]], count: int) -> Mask:
         every = np.arange(count)
         return self.check.pairs(numbers["l"], numbers["r"], every, every)
 
-    def _despite(
+    def _decide_despite(
         self, failed: list[PairColumn], columns: Mapping[str, Column], numbers: Mapping[Side, list[Numbers]]
     ) -> Mask:
-        """The answers where some values could not be had: those that hang on one raise the error."""
+        """The answers where some values could not be had: a pair whose answer depends on one raises the error."""
         answers = []
         for values_tried in product(((True, True), (False, True), (False, False)), repeat=min(len(failed), _FEW)):
             tried = list(numbers["l"])
@@ -80,7 +80,7 @@ class PairCheck:
                 values, valid = tried[place]
                 valid = np.ones(len(values), np.bool_) if valid is None else valid
                 tried[place] = np.where(errors, value, values), np.where(errors, known, valid)
-            answers.append(self._decided({"l": tried, "r": numbers["r"]}, len(tried[0][0])))
+            answers.append(self._decide({"l": tried, "r": numbers["r"]}, len(tried[0][0])))
         if len(failed) > _FEW or not all(np.array_equal(answers[0], answer) for answer in answers):
             raise EvaluationError(f"{self.conjunct}: {columns[failed[0].key.name].error}")
         return answers[0]

@@ -1,7 +1,7 @@
 """The matcher: which rows of a segment match the rows of a block, exactly.
 
 1. Conditions become dimensions (`dimension`); a row with NULL in a strict key, or that fails a one-sided condition, can
-   match nobody and is left out of everything below.
+   match no row and is left out of everything below.
 2. A segment is indexed once, on the one or two dimensions that narrow most (`choose`).
 3. A block's intervals go through the kernel; candidates are refined by the remaining dimensions.
 4. What an index cannot decide is checked on the candidates: hashed keys by their values, floating bands and all other
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import encode, unlocked, widths
+from streamjoin.kernel.codes import encode, unlock, widths
 from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN
 from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.match.choose import choose
@@ -99,7 +99,7 @@ class Matcher:
         build_side = OTHER[probe_side]
         dimensions = [*self.dimensions, RankBand(*ranks)] if ranks is not None else self.dimensions
         columns = [dimension.values(build_side, segment.rows) for dimension in dimensions]
-        asked, able = self._asked(probe_side, probe, columns)
+        asked, able = self._ask(probe_side, probe, columns)
         if ranks is not None:
             asked = [*asked, dimensions[-1].intervals(probe_side, probe, columns[-1])]
             able = able & asked[-1].asks
@@ -114,13 +114,13 @@ class Matcher:
         if (index := self._opened.get(segment)) is None:
             index = self._opened[segment] = Index(segment.index)
         others = [
-            (_codes(k, columns[k], segment), unlocked(asked[k].lower), widths(asked[k].lower, asked[k].upper))
+            (_codes(k, columns[k], segment), unlock(asked[k].lower), widths(asked[k].lower, asked[k].upper))
             for k in range(len(dimensions))
             if k not in index.axes and not ((zone := zones[k]) and asked[k].cover(zone))
         ]
         compiled = index.kernel == "compiled"
         found = (
-            self._compiled(probe_side, probe, segment, indices, asked, chunk)
+            self._run_compiled(probe_side, probe, segment, indices, asked, chunk)
             if compiled
             else index.candidates(asked, Chunk(chunk))
         )
@@ -135,10 +135,10 @@ class Matcher:
     def check_pairs(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs, *, compiled: bool = False) -> Pairs:
         """Only the pairs that pass what no index could decide; `compiled` conditions may have been met already."""
         if not compiled:
-            found = self._checked(probe_side, probe, build, found)
-        return self._evaluated_too(probe_side, probe, build, found)
+            found = self._check_numbers(probe_side, probe, build, found)
+        return self._check_texts(probe_side, probe, build, found)
 
-    def _asked(self, side: Side, probe: Rows, columns: Sequence[Array]) -> tuple[list[Intervals], NDArray[np.bool_]]:
+    def _ask(self, side: Side, probe: Rows, columns: Sequence[Array]) -> tuple[list[Intervals], NDArray[np.bool_]]:
         """What a block asks, and which of its rows ask at all: worked out once for all segments that it meets."""
         if self._last is None or self._last[0] is not probe or self._last[1] != side:
             asked = [d.intervals(side, probe, column) for d, column in zip(self.dimensions, columns, strict=False)]
@@ -150,13 +150,13 @@ class Matcher:
         return self._last[2], self._last[3]
 
     def _able(self, side: Side, rows: Rows) -> NDArray[np.bool_] | None:
-        """The rows that can match anybody: no NULL in a strict key, every one-sided condition true; None for all."""
+        """The rows that can match at all: no NULL in a strict key, every one-sided condition true; None for all."""
         keys = {key.name: rows.keys[self._position[key.name]] for key in self._needed[side]}
         masks = [column.valid for column in keys.values() if column.valid is not None]
         masks += [keys[key.name].values.astype(np.bool_) for key in self._filters if key.side == side]
         return np.logical_and.reduce(masks) if masks else None
 
-    def _compiled(
+    def _run_compiled(
         self,
         probe_side: Side,
         probe: Rows,
@@ -184,7 +184,7 @@ class Matcher:
             count = self.check.nested(probe_side, left, right, low, high, time, probes, builds, cursor)
             yield probes[:count].astype(np.int32), row[builds[:count]], int(cursor[3]) - before
 
-    def _checked(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
+    def _check_numbers(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
         """Only the pairs that have equal keys, not only equal hashes, and satisfy compiled conditions."""
         left, right = (probe, build) if probe_side == "l" else (build, probe)
         for equi in self._hashed:
@@ -194,7 +194,7 @@ class Matcher:
             a = left.keys[self._position[equi.left.name]].exact.take(li)
             b = right.keys[self._position[equi.right.name]].exact.take(ri)
             same = pc.equal(a, b).fill_null(equi.null_safe)
-            found = _kept(found, same.to_numpy(zero_copy_only=False))
+            found = _keep(found, same.to_numpy(zero_copy_only=False))
         if self.check is not None and len(found.probe):
             li, ri = (found.probe, found.build) if probe_side == "l" else (found.build, found.probe)
             columns = [
@@ -202,16 +202,16 @@ class Matcher:
                 for rows, keys in ((left, self.check.left), (right, self.check.right))
             ]
             mask = self.check.pairs(columns[0], columns[1], li, ri)
-            found = _kept(found, mask)
+            found = _keep(found, mask)
         return found
 
-    def _evaluated_too(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
+    def _check_texts(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
         """Only the pairs that satisfy the conditions on strings and arrays, too."""
         for check in self.evaluated:
             if len(found.probe):
                 met = (probe, build, found.probe, found.build)
                 left, right, li, ri = met if probe_side == "l" else (build, probe, found.build, found.probe)
-                found = _kept(found, check.mask(left, right, li, ri))
+                found = _keep(found, check.mask(left, right, li, ri))
         return found
 
 
@@ -229,10 +229,10 @@ def _strict_keys(conjunct: Conjunct) -> Sequence[Key]:
 
 def _codes(k: int, column: Array, segment: Segment) -> Array:
     codes = segment.index.get(f"codes{k}")
-    return unlocked(encode(column) if codes is None else codes)
+    return unlock(encode(column) if codes is None else codes)
 
 
-def _kept(found: Pairs, mask: NDArray[np.bool_]) -> Pairs:
+def _keep(found: Pairs, mask: NDArray[np.bool_]) -> Pairs:
     if mask.all():
         return found
     return Pairs(found.probe[mask], found.build[mask], found.examined)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from streamjoin import kernel
 from streamjoin.compile.ondisk import read_sources
-from streamjoin.kernel.cells import Ruler
+from streamjoin.kernel.buckets import Axis, Buckets
 from streamjoin.kernel.codes import encode, widths
-from streamjoin.kernel.grid import Axis, Grid
-from streamjoin.kernel.intervals import outward, whole, widened
+from streamjoin.kernel.intervals import outward, whole, widen
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
+from streamjoin.kernel.ruler import Ruler
 from streamjoin.kernel.strings import Strings, contains, distances, ends_with, like, starts_with, substrings
 from streamjoin.match.dimension import Dimension, TimeBand
 from streamjoin.match.matcher import Matcher, Pairs
@@ -58,7 +58,7 @@ _LATER = (
     _Kind(10_000, ages=True),
     _Kind(16, ages=True),
     _Kind(16, crowd=1.0, ages=True),  # time narrows more than any key
-    _Kind(10_000, crowd=0.4),  # a grid that is mostly empty
+    _Kind(10_000, crowd=0.4),  # most buckets are empty
     _Kind(1_000, nulls=True),
 )
 
@@ -150,7 +150,7 @@ def everything() -> list[Callable[[], None]]:
     steps: list[Callable[[], None]] = [partial(_compile_values, name) for name in ("i4", "f4", "i8", "f8")]
     codes = itertools.product((np.int32, np.int64), repeat=2)
     steps += [
-        partial(step, np.zeros(2, x), np.zeros(2, y)) for x, y in codes for step in (_compile_grid, _compile_loops)
+        partial(step, np.zeros(2, x), np.zeros(2, y)) for x, y in codes for step in (_compile_buckets, _compile_loops)
     ]
     return [*steps, *_string_steps()]
 
@@ -159,23 +159,23 @@ def _compile_values(name: str) -> None:
     """The kernels that see values, for values of this type."""
     values = np.zeros(1, name)
     for dtype in (np.int32, np.int64):
-        Ruler.over(values, 1.0).cells(values, dtype)
+        Ruler.over(values, 1.0).buckets(values, dtype)
         if values.dtype.kind != "f":
             whole(values, 0, 0, np.dtype(dtype))
-    widened(values, True, 0.0, True, 0.0, 0.0, 0.0, 0.0)
+    widen(values, True, 0.0, True, 0.0, 0.0, 0.0, 0.0)
     if values.dtype.kind == "f":
         encode(values)
         outward(np.zeros(1), np.zeros(1), values.dtype)
 
 
-def _compile_grid(x: Any, y: Any) -> None:
-    """The grid, for codes of these types."""
+def _compile_buckets(x: Any, y: Any) -> None:
+    """The buckets, for codes of these types."""
     row = np.zeros(2, np.int32)
     for far in (0, 1 << 30):  # dense, hashed
         spread = x + np.array([0, far], x.dtype)
-        grid = Grid.build(Axis(spread), Axis(y, 1.0), row)
-        visits, _ = grid.visits((x, x, x, x), (y, y, y, y))
-        grid.probe(visits, Chunk(4), np.zeros(4, np.int64))
+        buckets = Buckets.build(Axis(spread), Axis(y, 1.0), row)
+        visits, _ = buckets.visits((x, x, x, x), (y, y, y, y))
+        buckets.probe(visits, Chunk(4), np.zeros(4, np.int64))
 
 
 def _compile_loops(x: Any, y: Any) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamjoin.kernel.buckets import Axis, Buckets
 from streamjoin.kernel.codes import encode, widths
-from streamjoin.kernel.grid import Axis, Grid
 from streamjoin.kernel.nested import STRIP, TILE, nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
@@ -75,56 +75,56 @@ def test_nested_loop_across_tiles(size: int, room: int) -> None:
     assert found == literally(columns, ends)
 
 
-def by_grid(grid: Grid, ends: Any, room: int) -> Found:
-    """All pairs that a grid finds, and those of the probes that it leaves to the nested loop."""
+def by_buckets(index: Buckets, ends: Any, room: int) -> Found:
+    """All pairs that the buckets give, and those of the probes that it leaves to the nested loop."""
     x, y = ((low, high, low, high) for low, high in ends)
-    visits, wide = grid.visits(x, y)
+    visits, wide = index.visits(x, y)
     probes = len(ends[0][0])
     assert sorted([*visits[:, 0].tolist(), *wide.tolist()]) == list(range(probes))
     chunk, cursor = Chunk(room), np.zeros(4, np.int64)
-    found = drained(chunk, lambda: grid.probe(visits, chunk, cursor)[0], lambda: cursor[0] < len(visits))
-    columns = list(grid.rows.T[:2])
+    found = drained(chunk, lambda: index.probe(visits, chunk, cursor)[0], lambda: cursor[0] < len(visits))
+    columns = list(index.rows.T[:2])
     left = literally(columns, [[end[wide] for end in pair] for pair in ends])
-    return sorted(found + [(int(wide[i]), int(grid.rows[j, 2])) for i, j in left])
+    return sorted(found + [(int(wide[i]), int(index.rows[j, 2])) for i, j in left])
 
 
 @given(boxes(), ROOM, st.tuples(st.sampled_from([1.0, 3.0, 2.0**20]), st.sampled_from([1.0, 5.0])))
-def test_grid(case: tuple[Any, Any], room: int, width: tuple[float, float]) -> None:
-    """Dense and hashed (extreme values spread too far for a table), with cells of several widths."""
+def test_buckets(case: tuple[Any, Any], room: int, width: tuple[float, float]) -> None:
+    """Dense and hashed (extreme values spread too far for a table), with buckets of several widths."""
     columns, ends = case
-    axes = (Axis(column, cell) for column, cell in zip(columns, width, strict=True))
-    built = Grid.build(*axes, np.arange(len(columns[0]), dtype=np.int32))
-    assert by_grid(Grid.from_arrays(built.arrays()), ends, room) == literally(columns, ends)
+    axes = (Axis(column, bucket) for column, bucket in zip(columns, width, strict=True))
+    built = Buckets.build(*axes, np.arange(len(columns[0]), dtype=np.int32))
+    assert by_buckets(Buckets.from_arrays(built.arrays()), ends, room) == literally(columns, ends)
 
 
 @given(boxes(), ROOM, st.booleans())
-def test_grid_of_an_equality(case: tuple[Any, Any], room: int, alone: bool) -> None:
+def test_buckets_of_an_equality(case: tuple[Any, Any], room: int, alone: bool) -> None:
     columns, ((codes, _), y_ends) = case
     y = Axis() if alone else Axis(columns[1], 5.0)
     if alone:
         columns = [columns[0], np.zeros(len(columns[0]), np.int32)]
         y_ends = [np.zeros(len(codes), np.int32)] * 2
-    grid = Grid.build(Axis(columns[0]), y, np.arange(len(columns[0]), dtype=np.int32))
-    assert by_grid(grid, [[codes, codes], y_ends], room) == literally(columns, [[codes, codes], y_ends])
+    index = Buckets.build(Axis(columns[0]), y, np.arange(len(columns[0]), dtype=np.int32))
+    assert by_buckets(index, [[codes, codes], y_ends], room) == literally(columns, [[codes, codes], y_ends])
 
 
 @pytest.mark.parametrize("spread", [1, 2**40])
-def test_grid_visits_many_probes_by_cell(spread: int) -> None:
+def test_buckets_visit_many_probes_in_order(spread: int) -> None:
     rng = np.random.default_rng(1)
     columns = [rng.integers(0, 100, 20_000) * spread for _ in range(2)]
     ends = [[low, low + 9] for low in (rng.integers(-20, 100, 70) * spread for _ in range(2))]
-    grid = Grid.build(*(Axis(column, 10.0) for column in columns), np.arange(20_000, dtype=np.int32))
-    assert bool(grid.bits) == (spread > 1)
-    visits, _ = grid.visits(*((low, high, low, high) for low, high in ends))
+    index = Buckets.build(*(Axis(column, 10.0) for column in columns), np.arange(20_000, dtype=np.int32))
+    assert bool(index.bits) == (spread > 1)
+    visits, _ = index.visits(*((low, high, low, high) for low, high in ends))
     assert visits[:, 0].tolist() != list(range(70))
-    assert by_grid(grid, ends, 64) == literally(columns, ends)
+    assert by_buckets(index, ends, 64) == literally(columns, ends)
 
 
 def test_a_few_values_far_out_do_not_stretch_the_table() -> None:
     values = np.array([1.0, 2.0, 3.0, np.nan, np.inf, -np.inf])
-    grid = Grid.build(Axis(values, 1.0), Axis(), np.arange(6, dtype=np.int32))
-    assert grid.bits == 0
-    assert grid.x.last == 2
+    index = Buckets.build(Axis(values, 1.0), Axis(), np.arange(6, dtype=np.int32))
+    assert index.bits == 0
+    assert index.x.last == 2
 
 
 @given(boxes(), ROOM)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from streamjoin import between, tumbling, within
 from streamjoin.match import Matcher
 from streamjoin.match.choose import KERNELS, choose
-from streamjoin.match.index import cell_widths
+from streamjoin.match.index import choose_widths
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.pane import KeyColumn, Rows, Segment
@@ -109,7 +109,7 @@ def test_every_kernel_finds_what_the_reference_finds(
 
 
 @pytest.mark.parametrize(
-    ("condition", "kernel"), [("true", "auto"), ("l.i = r.i", "grid"), ("l.i * r.i > 0", "compiled")]
+    ("condition", "kernel"), [("true", "auto"), ("l.i = r.i", "buckets"), ("l.i * r.i > 0", "compiled")]
 )
 def test_ranks_narrow_a_count_window(condition: str, kernel: str) -> None:
     predicate = parse(condition, SCHEMA, SCHEMA)
@@ -126,8 +126,8 @@ def test_ranks_narrow_a_count_window(condition: str, kernel: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "kernel"),
     [
-        ("abs(l.i - r.i) <= 10 AND abs(l.d - r.d) <= 10", "grid"),
-        ("l.b = r.b", "grid"),
+        ("abs(l.i - r.i) <= 10 AND abs(l.d - r.d) <= 10", "buckets"),
+        ("l.b = r.b", "buckets"),
         ("l.b < r.b", "ordered"),
         ("l.d * r.k > 10", "compiled"),
         ("true", "ordered"),
@@ -147,12 +147,12 @@ def test_few_rows_are_not_worth_an_index() -> None:
 
 @pytest.mark.parametrize("band", [0, 1])
 def test_few_distinct_values_are_for_the_grid(band: int) -> None:
-    """Its cells hold what the band asks for; a range of sorted rows holds three times as much."""
+    """Its buckets hold what the band asks for; a range of sorted rows holds three times as much."""
     rng = np.random.default_rng(1)
     on = f"abs(l.i - r.i) <= {band} AND abs(l.b - r.b) <= {band}"
     matcher = Matcher(parse(on, SCHEMA, SCHEMA), within("1 minute"))
     columns = [rng.integers(0, 3 + 9 * band, 10_000), rng.integers(0, 3 + 9 * band, 10_000), np.zeros(10_000)]
-    assert choose(matcher.dimensions, columns).kernel == "grid"
+    assert choose(matcher.dimensions, columns).kernel == "buckets"
 
 
 def test_cells_stay_narrow_within_clusters() -> None:
@@ -162,7 +162,7 @@ def test_cells_stay_narrow_within_clusters() -> None:
     centre = rng.integers(0, 10**6, (2, 100))[:, rng.integers(0, 100, 100_000)]
     clustered = [*(centre + rng.normal(0, 100, (2, 100_000))).astype(np.int64)]
     spread = [*rng.integers(0, 10**6, (2, 100_000))]
-    narrow, wide = (cell_widths((0, 1), matcher.dimensions[:2], columns) for columns in (clustered, spread))
+    narrow, wide = (choose_widths((0, 1), matcher.dimensions[:2], columns) for columns in (clustered, spread))
     assert narrow[0] < 100 < wide[0]
 
 

@@ -1,8 +1,8 @@
-"""Rulers: how the values along one axis of a grid are divided into cells.
+"""Rulers: how the values along one axis are divided into buckets.
 
-All that a grid needs to lose no match is that the cell of a value never decreases with the value, and that it is found
-in the same way for stored values and for the ends of intervals. So a product with ``1 / width`` does instead of a
-division, and what lies outside goes to the outermost cells: infinities and NaN do not stretch a grid.
+An index loses no match as long as the bucket of a value never decreases with the value, and is found in the same way
+for stored values and for the ends of intervals. So a product with ``1 / width`` does instead of a division, and what
+lies outside goes to the outermost buckets: infinities and NaN do not stretch the axis.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.compile.ondisk import kernel
-from streamjoin.kernel.codes import unlocked
+from streamjoin.kernel.codes import unlock
 
 Values = NDArray[Any]
-Cells = NDArray[Any]
+BucketNumbers = NDArray[Any]
 """int32 or int64."""
 
 OUTERMOST = 1 << 51
@@ -24,9 +24,10 @@ EXACT = -1
 
 @dataclass(frozen=True)
 class Ruler:
-    """Cells 0 to `last`, `per` of them to a unit from `origin` on; with `last` EXACT, whole numbers are their cells.
+    """Buckets 0 to `last`, `per` of them to a unit from `origin` on; with `last` EXACT, a whole number is its bucket.
 
-    >>> Ruler.over(np.array([3.0, np.nan, 9.0]), 2.0).cells(np.array([-np.inf, 4.9, 5.0, 9.0, np.inf, np.nan])).tolist()
+    >>> ruler = Ruler.over(np.array([3.0, np.nan, 9.0]), 2.0)
+    >>> ruler.buckets(np.array([-np.inf, 4.9, 5.0, 9.0, np.inf, np.nan])).tolist()
     [0, 0, 1, 3, 3, 3]
     """
 
@@ -36,11 +37,11 @@ class Ruler:
 
     @classmethod
     def over(cls, values: Values, width: float) -> "Ruler":
-        """From the least to the greatest finite value, in cells of this width."""
+        """From the least to the greatest finite value, in buckets of this width."""
         least, most = _ends(values)
         least = float(least) if values.dtype.kind == "f" else least
         per = 1.0 / width
-        steps = float(most - least) * per  # as `cells` computes it; NaN goes to the outermost cell there, too
+        steps = float(most - least) * per  # as `buckets` computes it; NaN goes to the outermost bucket there, too
         return cls(least, per, int(steps) if steps < OUTERMOST else OUTERMOST)
 
     @classmethod
@@ -52,14 +53,14 @@ class Ruler:
         """The ruler as named arrays."""
         return {"origin": np.array([self.origin]), "scale": np.array([self.per, self.last], np.float64)}
 
-    def cells(self, values: Values, dtype: Any = np.int32) -> Cells:
-        """The cells of these values."""
+    def buckets(self, values: Values, dtype: Any = np.int32) -> BucketNumbers:
+        """The buckets of these values."""
         if self.last == EXACT:
             return values.astype(dtype, copy=False)
-        cells: Cells = np.empty(len(values), dtype)
-        cut: Any = _cells if values.dtype.kind == "f" else _whole_cells
-        cut(unlocked(values), self.origin, self.per, float(self.last), cells)
-        return cells
+        numbers: BucketNumbers = np.empty(len(values), dtype)
+        cut: Any = _number if values.dtype.kind == "f" else _number_whole
+        cut(unlock(values), self.origin, self.per, float(self.last), numbers)
+        return numbers
 
 
 def _ends(values: Values) -> tuple[Any, Any]:
@@ -73,16 +74,16 @@ def _ends(values: Values) -> tuple[Any, Any]:
 
 
 @kernel
-def _cells(values: Any, origin: float, per: float, last: float, cells: Any) -> None:
+def _number(values: Any, origin: float, per: float, last: float, buckets: Any) -> None:
     for j in range(values.size):
         steps = (np.float64(values[j]) - origin) * per
         steps = steps if steps < last else np.float64(last)  # NaN too
-        cells[j] = np.int64(max(steps, 0.0))
+        buckets[j] = np.int64(max(steps, 0.0))
 
 
 @kernel
-def _whole_cells(values: Any, origin: int, per: float, last: float, cells: Any) -> None:
+def _number_whole(values: Any, origin: int, per: float, last: float, buckets: Any) -> None:
     for j in range(values.size):
         value: Any = max(np.int64(values[j]), np.int64(origin))
         distance = np.uint64(value) - np.uint64(np.int64(origin))  # may be beyond an int64
-        cells[j] = np.int64(min(np.float64(distance) * per, last))
+        buckets[j] = np.int64(min(np.float64(distance) * per, last))

@@ -23,7 +23,7 @@ from rich.progress import track
 from streamjoin import Cell, Grid, Keyed, Scale, within
 from streamjoin.layout import Layout
 from streamjoin.layout.base import mixed
-from streamjoin.layout.grid import near_square
+from streamjoin.layout.grid import find_near_square
 from streamjoin.pane import KeyColumn, Rows, no_columns
 from streamjoin.plan import Plan
 from streamjoin.predicate import Schema, parse
@@ -143,9 +143,9 @@ def _mean_square(figures: object) -> float:
 
 
 def layouts(cells: int) -> list[Layout]:
-    grid = near_square(cells)
+    grid = find_near_square(cells)
     spread = [Keyed(cells, spread=2)] if cells % 4 == 0 and cells > 4 else []
-    return [grid, Scale(cells), Cell(cells), Keyed(cells), *spread, Grid(grid.m, grid.n, by="time")]
+    return [grid, Scale(cells), Cell(cells), Keyed(cells), *spread]
 
 
 def measured(layout: Layout, case: tuple[str, tuple[int, int], str], seeds: int) -> tuple[str, str]:

@@ -15,19 +15,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench import report
 from replay import Pace, largest, ours, pace, session
 
-from streamjoin import Cell, Grid, Keyed, Scale
+from streamjoin import Cell, Keyed, Scale
 from streamjoin.layout import Layout
-from streamjoin.layout.grid import near_square
+from streamjoin.layout.grid import find_near_square
 
 START = 40_000
 
 
 def layouts(cells: int) -> list[Layout]:
-    found: list[Layout] = [near_square(cells)]
+    found: list[Layout] = [find_near_square(cells)]
     if cells in (2, 4, 9, 16):
         found += [Scale(cells), Cell(cells), Keyed(cells)]
         found += [Keyed(cells, spread=2)] if cells in (4, 16) else []
-        found += [Grid(found[0].m, found[0].n, by="time")] if isinstance(found[0], Grid) and cells > 1 else []
     return found
 
 

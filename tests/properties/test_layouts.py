@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from streamjoin import Cell, Grid, Keyed, Scale
-from streamjoin.layout import Layout, bound
+from streamjoin.layout import Layout, fit_plan
 from streamjoin.pane import Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.reference import Batch, Joined, Row, content
@@ -28,7 +28,7 @@ COUNTS = st.integers(1, 4)
 def layouts(draw: DrawFn, plan: Plan) -> Layout:
     """Any layout that serves a plan."""
     kinds = [
-        st.builds(Grid, COUNTS, COUNTS, st.sampled_from(["hash", "time"])),
+        st.builds(Grid, COUNTS, COUNTS),
         st.builds(Scale, COUNTS),
         st.builds(Cell, COUNTS),
     ]
@@ -62,8 +62,8 @@ def routed(layout: Layout, plan: Plan, batch: Batch) -> list[dict[str, list[Bloc
 @given(st.data())
 def test_cells_that_share_a_row_agree_on_who_met_nobody(data: st.DataObject) -> None:
     how: How = data.draw(st.sampled_from(["left", "right", "full", "left_anti"]))
-    layout = data.draw(st.builds(Grid, COUNTS, COUNTS, st.sampled_from(["hash", "time"])))
-    plan = bound(layout, data.draw(plans(TIME_WINDOWS, how)))
+    layout = data.draw(st.builds(Grid, COUNTS, COUNTS))
+    plan = fit_plan(layout, data.draw(plans(TIME_WINDOWS, how)))
     batches = data.draw(ARRIVING)
     workers = [Worker(plan) for _ in range(layout.cells)]
     found: list[Joined] = []

@@ -12,7 +12,7 @@ from tests.spark.damage import DAMAGES, damage, segment_files
 from tests.spark.filejoin import FileJoin, Pairs, expected, write_inputs, write_last
 from tests.spark.processes import Program, cluster, driver, pause
 
-OTHERS = ["Grid(2, 2)", "Scale(3)", "Cell(4)", "Keyed(8, spread=2)", "Grid(2, 2, by='time')"]
+OTHERS = ["Grid(2, 2)", "Scale(3)", "Cell(4)", "Keyed(8, spread=2)"]
 """Layouts, beside the one that is chosen by rule."""
 
 SHORT, LONG = "3 seconds", "10 minutes"

@@ -41,7 +41,7 @@ def test_window_layout_and_state_are_told(rows: DataFrame) -> None:
     assert "a left row is kept until the watermark has passed its time + 5 seconds" in text
     assert "a right row is kept until the watermark has passed its time + 1 minute" in text
     assert "Grid(2, 3), as asked for: 6 cells on 6 tasks; rows go by a hash of the whole row" in text
-    assert sj.Grid(2, 3).drawing().splitlines()[2] in text
+    assert sj.Grid(2, 3).draw().splitlines()[2] in text
     assert "a left row is sent to 3 cells and stored in 3" in text
     assert "a right row is sent to 2 cells and stored in 2" in text
     assert "columns ts timestamp, k string, x int, y double" in text

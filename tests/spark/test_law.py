@@ -98,7 +98,7 @@ QUICK = {
 }
 """One condition of each kind for every run; the others take their turn with the slow tests."""
 
-LAYOUTS: list[Layout] = [Grid(2, 3), Scale(3), Grid(1, 2), Cell(3), Grid(2, 1), Grid(2, 2, by="time"), Grid(1, 1)]
+LAYOUTS: list[Layout] = [Grid(2, 3), Scale(3), Grid(1, 2), Cell(3), Grid(2, 1), Grid(1, 1)]
 KEYED: dict[str, Layout] = {
     "l.s = r.s": Keyed(3),
     "l.x <=> r.a": Keyed(4, spread=2),

@@ -19,7 +19,7 @@ def layout_of(text: str) -> Layout:
     """The layout that was written, as in Python, or a grid as ``2x3``.
 
     >>> layout_of("2x3"), layout_of("Keyed(8, spread=2)")
-    (Grid(m=2, n=3, by='hash'), Keyed(n=8, spread=2))
+    (Grid(m=2, n=3), Keyed(n=8, spread=2))
     """
     m, cross, n = text.lower().partition("x")
     if cross and m.strip().isdigit() and n.strip().isdigit():

@@ -2,7 +2,7 @@
 
 from streamjoin.layout.base import ROUTING, Copy, Cost, Layout, Part, Router
 from streamjoin.layout.cell import Cell
-from streamjoin.layout.choose import automatic, bound
+from streamjoin.layout.choose import choose_layout, fit_plan
 from streamjoin.layout.grid import Grid
 from streamjoin.layout.keyed import Keyed
 from streamjoin.layout.scale import Scale
@@ -18,6 +18,6 @@ __all__ = [
     "Part",
     "Router",
     "Scale",
-    "automatic",
-    "bound",
+    "choose_layout",
+    "fit_plan",
 ]

@@ -77,10 +77,10 @@ class Layout(ABC):
         """What becomes of a row of one side."""
 
     @abstractmethod
-    def drawing(self) -> str:
+    def draw(self) -> str:
         """The cells, and the way a row of each side takes."""
 
-    def goes_by(self, plan: "Plan") -> str:
+    def describe_routing(self, plan: "Plan") -> str:
         """What decides where a row goes."""
         del plan
         return "a hash of the whole row"
@@ -104,7 +104,7 @@ def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]
         yield group, order[ends[group] - sizes[group] : ends[group]]
 
 
-def mixed(words: Hashes) -> Hashes:
+def mix(words: Hashes) -> Hashes:
     """Hashes of words: every bit of a word moves every bit of its hash (the finalizer of SplitMix64)."""
     bits = words.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -112,7 +112,7 @@ def mixed(words: Hashes) -> Hashes:
     return (bits ^ (bits >> np.uint64(31))).view(np.int64)
 
 
-def everywhere(homes: NDArray[np.int64], cells: int) -> Iterator[Part]:
+def send_everywhere(homes: NDArray[np.int64], cells: int) -> Iterator[Part]:
     """Rows that probe in all cells and are stored in one, their home."""
     for home, rows in split(homes, cells):
         others = (Copy((home + step) % cells, stores=False) for step in range(1, cells))
@@ -139,10 +139,10 @@ def slot_length(window: Window, side: Side, slots: int) -> int:
     return max(1, stay // slots)
 
 
-def per_side(l: int, r: int) -> str:
+def describe_lengths(l: int, r: int) -> str:
     """Lengths of time of left and right rows, in words.
 
-    >>> per_side(1000, 1000), per_side(1000, 2000)
+    >>> describe_lengths(1000, 1000), describe_lengths(1000, 2000)
     ('1 millisecond', '1 millisecond of left rows, 2 milliseconds of right rows')
     """
     if l == r:
@@ -150,7 +150,7 @@ def per_side(l: int, r: int) -> str:
     return f"{format_duration(l)} of left rows, {format_duration(r)} of right rows"
 
 
-def whole_number(argument: str, value: object) -> None:
+def check_whole_number(argument: str, value: object) -> None:
     """Refuse anything but a positive whole number."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise StreamJoinError(f"{argument}: expected a whole number of cells, 1 or more; got {value!r}")

@@ -24,13 +24,13 @@ from streamjoin.layout.base import (
     Layout,
     Part,
     Router,
-    everywhere,
-    mixed,
-    per_side,
+    check_whole_number,
+    describe_lengths,
+    mix,
+    send_everywhere,
     slot_length,
-    whole_number,
 )
-from streamjoin.layout.scale import line_drawing
+from streamjoin.layout.scale import draw_line
 from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Cell(Layout):
     hashed: bool = False
 
     def __post_init__(self) -> None:
-        whole_number("Cell(n)", self.n)
+        check_whole_number("Cell(n)", self.n)
 
     @property
     def cells(self) -> int:
@@ -78,10 +78,10 @@ class Cell(Layout):
     ) -> Iterator[Part]:
         numbers = rows.time // lengths[side]
         windows = numbers // self._in_a_window
-        start = windows // self.n + np.mod(mixed(windows // FRESH), self.n)
+        start = windows // self.n + np.mod(mix(windows // FRESH), self.n)
         if buckets is not None:
             start += np.mod(buckets(side, rows, hashes), self.n)
-        return everywhere(np.mod(numbers + start, self.n), self.n)
+        return send_everywhere(np.mod(numbers + start, self.n), self.n)
 
     @property
     def _in_a_window(self) -> int:
@@ -96,19 +96,19 @@ class Cell(Layout):
         del side, plan
         return Cost(self.n, 1)
 
-    def goes_by(self, plan: "Plan") -> str:
+    def describe_routing(self, plan: "Plan") -> str:
         """Basic windows."""
         key = ", and a hash of the key" if self.hashed else ""
-        return f"basic windows: {per_side(self.basic_window(plan, 'l'), self.basic_window(plan, 'r'))}{key}"
+        return f"basic windows: {describe_lengths(self.basic_window(plan, 'l'), self.basic_window(plan, 'r'))}{key}"
 
     def evenness(self, plan: "Plan") -> str:
         """But for what one has and another not yet."""
         del plan
         return "but for a basic window, at times two"
 
-    def drawing(self) -> str:
+    def draw(self) -> str:
         """The cells in a line, with what one row of each side does in them."""
-        return line_drawing(self.n)
+        return draw_line(self.n)
 
     def __str__(self) -> str:
         return f"Cell({self.n}, hashed=True)" if self.hashed else f"Cell({self.n})"

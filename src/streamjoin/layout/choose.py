@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import Layout
-from streamjoin.layout.grid import Grid, near_square
+from streamjoin.layout.grid import Grid, find_near_square
 from streamjoin.layout.keyed import Keyed
 from streamjoin.spec.side import NAMED, SIDES
 
@@ -36,7 +36,7 @@ ENOUGH = 8
 MOST_CELLS = 16
 
 
-def automatic(plan: "Plan", partitions: int) -> Layout:
+def choose_layout(plan: "Plan", partitions: int) -> Layout:
     """The layout for this join on so many shuffle partitions."""
     from streamjoin.layout.keys import has_many_keys
 
@@ -46,16 +46,16 @@ def automatic(plan: "Plan", partitions: int) -> Layout:
         return Keyed(cells) if preserved else Keyed(cells // 4 * 4, spread=2)
     if len(preserved) == 1:
         return Grid(cells, 1) if preserved == ["l"] else Grid(1, cells)
-    return near_square(cells)
+    return find_near_square(cells)
 
 
-def bound(layout: Layout, plan: "Plan") -> "Plan":
+def fit_plan(layout: Layout, plan: "Plan") -> "Plan":
     """The plan with the sides whose rows several cells must agree on; refuses a layout that cannot serve the join."""
     layout.router(plan)
     split = tuple(side for side in SIDES if plan.preserves(side) and layout.cost(side, plan).sent > 1)
     if split and (not isinstance(layout, Grid) or plan.how == "left_semi"):
         raise StreamJoinError(
-            f"layout: {layout} sends a {NAMED[split[0]]} row to several cells, and for how={plan.how!r} one must know "
-            f"whether it met anybody; take {automatic(plan, layout.cells)}"
+            f"layout: {layout} sends a {NAMED[split[0]]} row to several cells, and for how={plan.how!r} one cell must "
+            f"know whether it is matched; take {choose_layout(plan, layout.cells)}"
         )
     return replace(plan, shared=split)

@@ -10,20 +10,18 @@ goes to all cells of its row, a right row to all cells of its column. So every p
     l' -> | 1,0 | 1,1 |      each left row n copies, each right row m copies
           +-----+-----+
 
-With `by="time"` the window is cut into m (n) slots of time instead, dealt round (thesis, 4.5.1). The thesis gave that
-up, and so should users: while one slot lasts, one row and one column of cells take all that arrives.
+The thesis' first mapping deals slots of time instead (4.5.1). It is left out: while one slot lasts, one row and one
+column of cells take all that arrives (docs/decisions/0006).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamjoin.errors import StreamJoinError
-from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, per_side, slot_length, split, whole_number
+from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, check_whole_number, split
 from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
@@ -35,21 +33,16 @@ if TYPE_CHECKING:
 class Grid(Layout):
     """A grid of m x n cells: n copies of each left row, m of each right row.
 
-    `by` is what deals rows to the grid: a "hash" of all they hold, or their "time".
-
     >>> Grid(2, 3).cells
     6
     """
 
     m: int
     n: int
-    by: Literal["hash", "time"] = "hash"
 
     def __post_init__(self) -> None:
-        whole_number("Grid(m)", self.m)
-        whole_number("Grid(n)", self.n)
-        if self.by not in ("hash", "time"):
-            raise StreamJoinError(f"Grid(by): got {self.by!r}; expected 'hash' or 'time'")
+        check_whole_number("Grid(m)", self.m)
+        check_whole_number("Grid(n)", self.n)
 
     @property
     def cells(self) -> int:
@@ -58,24 +51,13 @@ class Grid(Layout):
 
     def router(self, plan: "Plan") -> Router:
         """Rows of one stripe go to all its cells."""
-        if self.by == "hash":
-            return self._by_hash
-        return partial(self._by_time, self._slots(plan))
+        del plan
+        return self._route
 
-    def _slots(self, plan: "Plan") -> dict[Side, int]:
-        return {"l": slot_length(plan.window, "l", self.m), "r": slot_length(plan.window, "r", self.n)}
-
-    def _by_hash(self, side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
+    def _route(self, side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
         del rows
-        return self._dealt(side, hashes)
-
-    def _by_time(self, slots: dict[Side, int], side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
-        del hashes
-        return self._dealt(side, rows.time // slots[side])
-
-    def _dealt(self, side: Side, numbers: Hashes) -> Iterator[Part]:
         stripes = self.m if side == "l" else self.n
-        for stripe, positions in split(np.mod(numbers, stripes), stripes):
+        for stripe, positions in split(np.mod(hashes, stripes), stripes):
             cells = self.stripe(side, stripe)
             yield Part(positions, tuple(Copy(cell, first=at == 0) for at, cell in enumerate(cells)))
 
@@ -89,22 +71,10 @@ class Grid(Layout):
         copies = self.n if side == "l" else self.m
         return Cost(copies, copies)
 
-    def goes_by(self, plan: "Plan") -> str:
-        """A hash, or slots of time."""
-        if self.by == "hash":
-            return super().goes_by(plan)
-        return f"slots of time: {per_side(**self._slots(plan))}"
-
-    def evenness(self, plan: "Plan") -> str:
-        """Not while a slot lasts."""
-        return (
-            super().evenness(plan) if self.by == "hash" else "over many slots alone: while one lasts, one stripe works"
-        )
-
-    def drawing(self) -> str:
+    def draw(self) -> str:
         """The grid with the ways of one row of each side.
 
-        >>> print(Grid(2, 3).drawing())
+        >>> print(Grid(2, 3).draw())
               r
             +---+---+---+
         l > | 0 | 1 | 2 |
@@ -122,13 +92,13 @@ class Grid(Layout):
         return "\n".join(lines if rows == self.m else [*lines, "    ..."])
 
     def __str__(self) -> str:
-        return f"Grid({self.m}, {self.n})" if self.by == "hash" else f"Grid({self.m}, {self.n}, by='time')"
+        return f"Grid({self.m}, {self.n})"
 
 
-def near_square(cells: int) -> Grid:
+def find_near_square(cells: int) -> Grid:
     """The largest grid of at most so many cells that is no more than three times as long as wide; then the squarest.
 
-    >>> print(near_square(12), near_square(7))
+    >>> print(find_near_square(12), find_near_square(7))
     Grid(3, 4) Grid(2, 3)
     """
     grids = [Grid(m, min(3 * m, cells // m)) for m in range(1, isqrt(cells) + 1)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, split, whole_number
+from streamjoin.layout.base import Copy, Cost, Hashes, Layout, Part, Router, check_whole_number, split
 from streamjoin.layout.grid import Grid
 from streamjoin.spec.side import Side
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Keyed(Layout):
     """n cells, a group of ``spread ** 2`` of them for each key; `spread` copies of a row, more near bucket borders.
 
-    >>> print(Keyed(8, spread=2).drawing())
+    >>> print(Keyed(8, spread=2).draw())
     key a > | 0 | 1 |
             | 2 | 3 |
     key b > | 4 | 5 |
@@ -45,8 +45,8 @@ class Keyed(Layout):
     spread: int = 1
 
     def __post_init__(self) -> None:
-        whole_number("Keyed(n)", self.n)
-        whole_number("Keyed(spread)", self.spread)
+        check_whole_number("Keyed(n)", self.n)
+        check_whole_number("Keyed(spread)", self.spread)
         if self.n % self.spread**2:
             raise StreamJoinError(
                 f"Keyed(n={self.n}, spread={self.spread}): every group has {self.spread} x {self.spread} cells, "
@@ -99,7 +99,7 @@ class Keyed(Layout):
         again = by.again if side == by.wide and self.n > self.spread**2 else 0
         return Cost(self.spread * (1 + again), self.spread * (1 + again))
 
-    def goes_by(self, plan: "Plan") -> str:
+    def describe_routing(self, plan: "Plan") -> str:
         """The keys."""
         within = "" if self.spread == 1 else ", and within it a hash of the whole row"
         return f"{self._grouping(plan)}{within}"
@@ -111,7 +111,7 @@ class Keyed(Layout):
             return super().evenness(plan)
         return f"if {self._grouping(plan).even_if} {groups}, none of them with many rows"
 
-    def drawing(self) -> str:
+    def draw(self) -> str:
         """The groups one below the other."""
         groups = self.n // self.spread**2
         lines = []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import encode
-from streamjoin.layout.base import Hashes, mixed
+from streamjoin.layout.base import Hashes, mix
 from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand, key_dimensions
 from streamjoin.operators.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, Type
 from streamjoin.pane import Rows
@@ -42,7 +42,7 @@ class KeyHash:
         found = np.zeros(len(rows), np.int64)
         unable = np.zeros(len(rows), np.bool_)
         for equality in self.equalities:
-            found = mixed(found ^ encode(equality.values(side, rows)).astype(np.int64))
+            found = mix(found ^ encode(equality.values(side, rows)).astype(np.int64))
             valid = rows.keys[equality.keys.of(side)].valid
             if valid is not None and not equality.equi.null_safe:
                 unable |= ~valid

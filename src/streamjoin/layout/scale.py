@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, everywhere, whole_number
+from streamjoin.layout.base import Cost, Hashes, Layout, Part, Router, check_whole_number, send_everywhere
 from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Scale(Layout):
     n: int
 
     def __post_init__(self) -> None:
-        whole_number("Scale(n)", self.n)
+        check_whole_number("Scale(n)", self.n)
 
     @property
     def cells(self) -> int:
@@ -49,17 +49,17 @@ class Scale(Layout):
 
     def _route(self, side: Side, rows: "Rows", hashes: Hashes) -> Iterator[Part]:
         del side, rows
-        return everywhere(np.mod(hashes, self.n), self.n)
+        return send_everywhere(np.mod(hashes, self.n), self.n)
 
     def cost(self, side: Side, plan: "Plan") -> Cost:
         """One stored copy."""
         del side, plan
         return Cost(self.n, 1)
 
-    def drawing(self) -> str:
+    def draw(self) -> str:
         """The cells in a line, with what one row of each side does in them.
 
-        >>> print(Scale(3).drawing())
+        >>> print(Scale(3).draw())
               0   1   2
             +---+---+---+
         l > | p | S | p |   S: probes and is stored
@@ -67,13 +67,13 @@ class Scale(Layout):
         r > | S | p | p |   p: probes
             +---+---+---+
         """
-        return line_drawing(self.n)
+        return draw_line(self.n)
 
     def __str__(self) -> str:
         return f"Scale({self.n})"
 
 
-def line_drawing(cells: int) -> str:
+def draw_line(cells: int) -> str:
     """Cells in a line: a row of each side probes in all of them and is stored in one."""
     shown = min(cells, 12)
     more = "" if shown == cells else " ..."

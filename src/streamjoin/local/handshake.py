@@ -13,7 +13,7 @@ A row's place is thus a matter of what has come since, not of the row; neighbour
 
 from dataclasses import dataclass
 
-from streamjoin.layout.base import whole_number
+from streamjoin.layout.base import check_whole_number
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Handshake:
     n: int
 
     def __post_init__(self) -> None:
-        whole_number("Handshake(n)", self.n)
+        check_whole_number("Handshake(n)", self.n)
 
     @property
     def why_not_on_spark(self) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout import ROUTING, Layout, automatic, bound
+from streamjoin.layout import ROUTING, Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
@@ -154,8 +154,8 @@ class Planned:
         lagging = tuple(side for side in SIDES if inputs[side].lags)
         plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
         self.partitions = int(setting(spark, "spark.sql.shuffle.partitions") or 1)
-        self.layout = layout or automatic(plan, self.partitions)
-        self.plan = bound(self.layout, plan)
+        self.layout = layout or choose_layout(plan, self.partitions)
+        self.plan = fit_plan(self.layout, plan)
 
     @property
     def is_streaming(self) -> bool:
@@ -248,7 +248,7 @@ class Planned:
             f"how     {self.plan.how}",
             f"window  {self.window}",
             f"layout  {self.layout} on {self.partitions} shuffle partitions",
-            f"        by {self.layout.goes_by(self.plan)}; routing {ROUTING}",
+            f"        by {self.layout.describe_routing(self.plan)}; routing {ROUTING}",
         ]
         for side in SIDES:
             keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self.predicate.keys(side)]

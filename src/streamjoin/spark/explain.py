@@ -140,9 +140,9 @@ def _layout(planned: Planned, chosen: bool) -> str:
     lines = [
         f"{layout}, {'chosen by rule' if chosen else 'as asked for'}: {layout.cells} cells on {planned.tasks} "
         f"{'shuffle partitions' if planned.is_streaming else 'tasks'}{idle}; "
-        f"rows go by {layout.goes_by(plan)}",
+        f"rows go by {layout.describe_routing(plan)}",
         "",
-        layout.drawing(),
+        layout.draw(),
         "",
     ]
     for side in SIDES:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from streamjoin import Cell, Grid, Handshake, Keyed, Scale, StreamJoinError, between, last, tumbling, within
-from streamjoin.layout import Layout, automatic, bound
+from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.layout.base import slot_length, split
-from streamjoin.layout.grid import near_square
+from streamjoin.layout.grid import find_near_square
 from streamjoin.layout.keys import BUCKET, Buckets, grouping
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.pane import Rows, no_columns
@@ -72,7 +72,7 @@ def sides(long: SearchStrategy[int]) -> SearchStrategy[list[dict[str, Any]]]:
 LEFT_ROWS, RIGHT_ROWS = sides(LONGS), sides(LONGS.map(lambda n: max(-(2**31), min(n, 2**31 - 1))))
 COUNTS = st.integers(1, 7)
 ALL_PAIRS = st.one_of(
-    st.builds(Grid, COUNTS, COUNTS, st.sampled_from(["hash", "time"])),
+    st.builds(Grid, COUNTS, COUNTS),
     st.builds(Scale, COUNTS),
     st.builds(Cell, COUNTS),
 )
@@ -190,7 +190,7 @@ def test_split_keeps_every_position_in_order(groups: list[int]) -> None:
     [(1, 1, 1), (2, 1, 2), (4, 2, 2), (3, 1, 3), (5, 2, 2), (7, 2, 3), (12, 3, 4), (13, 3, 4), (200, 10, 20)],
 )
 def test_a_near_square_grid_uses_most_of_the_cells(cells: int, m: int, n: int) -> None:
-    assert near_square(cells) == Grid(m, n)
+    assert find_near_square(cells) == Grid(m, n)
 
 
 # What they cost
@@ -204,7 +204,7 @@ def spread_of(x: np.ndarray, on: str = "abs(l.x - r.x) <= 3") -> tuple[Plan, Row
 
 @pytest.mark.parametrize(
     "layout",
-    [Grid(3, 4), Grid(2, 5, by="time"), Scale(6), Cell(5), Keyed(4), Keyed(8, spread=2), Keyed(4, spread=2)],
+    [Grid(3, 4), Scale(6), Cell(5), Keyed(4), Keyed(8, spread=2), Keyed(4, spread=2)],
     ids=str,
 )
 def test_rows_are_sent_and_stored_as_often_as_promised(layout: Layout) -> None:
@@ -269,7 +269,7 @@ def test_what_matches_nothing_is_spread_and_what_comes_at_one_time_is_grouped_by
     parts = Keyed(8).router(plan)("l", rows, hashes_of(rows, 0))
     assert max(len(part.rows) for part in parts) < 200
     timed = plan_of("abs(l.ts - r.ts) <= INTERVAL '5' SECOND AND abs(l.x - r.x) <= 3", between(us(-9), us(9)))
-    assert "r.x" in Keyed(8).goes_by(timed)
+    assert "r.x" in Keyed(8).describe_routing(timed)
 
 
 # Basic windows and slots
@@ -370,10 +370,12 @@ def test_a_window_of_rows_has_no_slots() -> None:
 )
 def test_the_rule_finds_a_layout_that_serves(on: str, how: How, partitions: int, expected: str) -> None:
     plan = plan_of(on, how=how)
-    layout = automatic(plan, partitions)
+    layout = choose_layout(plan, partitions)
     assert str(layout) == expected
     kept_whole = isinstance(layout, Keyed) or 1 in (layout.m, layout.n)
-    assert bound(layout, plan).shared == (() if kept_whole else tuple(side for side in SIDES if plan.preserves(side)))
+    assert fit_plan(layout, plan).shared == (
+        () if kept_whole else tuple(side for side in SIDES if plan.preserves(side))
+    )
 
 
 # Refusals
@@ -395,8 +397,6 @@ def test_what_a_layout_cannot_do_is_refused_with_what_can() -> None:
         Keyed(2).router(PLANS["true"])
     with pytest.raises(StreamJoinError, match=r"Cell\(hashed=True\) goes by keys that are equal"):
         Cell(2, hashed=True).router(PLANS["abs(l.x - r.x) <= 3"])
-    with pytest.raises(StreamJoinError, match=r"Grid\(by\): got 'row'; expected 'hash' or 'time'"):
-        Grid(1, 2, by="row")  # type: ignore[arg-type]
 
 
 # Words
@@ -404,15 +404,15 @@ def test_what_a_layout_cannot_do_is_refused_with_what_can() -> None:
 
 @pytest.mark.parametrize(
     "layout",
-    [Grid(1, 2), Grid(12, 12, by="time"), Scale(3), Scale(40), Cell(2), Cell(2, hashed=True), Keyed(2), Keyed(36, 3)],
+    [Grid(1, 2), Grid(12, 12), Scale(3), Scale(40), Cell(2), Cell(2, hashed=True), Keyed(2), Keyed(36, 3)],
 )
 def test_a_layout_prints_as_it_is_written_and_draws_itself(layout: Layout) -> None:
     assert eval(str(layout)) == layout
-    lines = layout.drawing().splitlines()
+    lines = layout.draw().splitlines()
     assert lines
     assert max(map(len, lines)) <= 100
-    assert layout.goes_by(PLANS["l.k = r.k"])
+    assert layout.describe_routing(PLANS["l.k = r.k"])
 
 
 def test_buckets_say_what_they_are_made_of() -> None:
-    assert Keyed(2).goes_by(PLANS["abs(l.x - r.x) <= 3"]) == f"buckets of {6 * BUCKET} of r.x"
+    assert Keyed(2).describe_routing(PLANS["abs(l.x - r.x) <= 3"]) == f"buckets of {6 * BUCKET} of r.x"

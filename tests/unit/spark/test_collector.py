@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, within
-from streamjoin.layout import bound
+from streamjoin.layout import fit_plan
 from streamjoin.pane import KeyColumn
 from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema, parse
@@ -25,7 +25,7 @@ from streamjoin.worker import Undecided, Worker
 INT = Schema({"x": "int"})
 GRID = Grid(2, 3)
 LEFT, RIGHT = pa.schema([("l", pa.int64())]), pa.schema([("r", pa.int64())])
-PLAN = bound(GRID, Plan(parse("l.x = r.x", INT, INT), within("1 minute"), LEFT, RIGHT, "full"))
+PLAN = fit_plan(GRID, Plan(parse("l.x = r.x", INT, INT), within("1 minute"), LEFT, RIGHT, "full"))
 JOB = Job("join", "", PLAN, GRID, 2, {}, CacheSpec("", None)).packed()
 SCHEMA = PLAN.output
 SENT = pa.schema([("cell", pa.int32()), ("stripe", pa.int32()), ("page", pa.int32()), ("block", pa.binary())])
@@ -143,7 +143,7 @@ def test_the_file_bears_no_name_and_is_closed(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_worker_hands_on_undecided_rows_block_by_block() -> None:
     rows = 1000
-    plan = bound(GRID, Plan(PLAN.predicate, PLAN.window, LEFT, RIGHT, "left", block_rows=100))
+    plan = fit_plan(GRID, Plan(PLAN.predicate, PLAN.window, LEFT, RIGHT, "left", block_rows=100))
     worker = Worker(plan)
     keys = (KeyColumn(np.arange(rows, dtype=np.int32)),)
     block = Block(np.arange(rows), keys, pa.record_batch([np.arange(rows)], schema=LEFT))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, Scale, within
-from streamjoin.layout import Layout, bound
+from streamjoin.layout import Layout, fit_plan
 from streamjoin.pane import Segment
 from streamjoin.plan import Plan
 from streamjoin.predicate import Schema, parse
@@ -29,7 +29,7 @@ def job(layout: Layout) -> Job:
     key = KeySource(plan.keys["l"][0].type, 1)
     source = Source((0,), (key,), time=2, route=3)
     cache = CacheSpec("", None)
-    return Job("join", "", bound(layout, plan), layout, layout.cells, {"l": source, "r": source}, cache)
+    return Job("join", "", fit_plan(layout, plan), layout, layout.cells, {"l": source, "r": source}, cache)
 
 
 def rows(count: int, width: int) -> pa.RecordBatch:

@@ -73,7 +73,7 @@ def join(
     """
     from streamjoin.spark.build import plan
 
-    return plan(**_checked(locals())).result()
+    return plan(**_check(locals())).result()
 
 
 def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
@@ -96,11 +96,11 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
         raise TypeError(f"explain() takes the arguments of join(): {error}") from None
     call.apply_defaults()
     given = call.arguments
-    planned = plan(**_checked(given))
+    planned = plan(**_check(given))
     return explained(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
 
 
-def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
     how, ordered, layout, window, name = (arguments[key] for key in ("how", "ordered", "layout", "window", "name"))
     if ordered:

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import streamjoin as sj
-from streamjoin.cli.layout import layout_of
+from streamjoin.cli.layout import parse_layout
 
 BAND = 5
 WINDOW_SECONDS = 15
@@ -92,7 +92,7 @@ class FileJoin:
             delay=self.delay,
             how=self.how,
             select=["l.id AS l", "r.id AS r"],
-            layout="auto" if self.layout == "auto" else layout_of(self.layout),
+            layout="auto" if self.layout == "auto" else parse_layout(self.layout),
         )
 
     def results(self, spark: SparkSession) -> Pairs:

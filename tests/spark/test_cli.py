@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from streamjoin.cli.app import _parts, main
+from streamjoin.cli.app import main
 from streamjoin.cli.quiet import reason
+from streamjoin.cli.run import split_commas
 
 COMMAND = [sys.executable, "-m", "streamjoin"]
 RUN = ["run", "--left=trades", "--right=quotes", "--on=l.x = r.x", "--time=ts", "--delay=1 second", "--out=near"]
@@ -84,7 +85,7 @@ def test_run_joins_directories_once_goes_on_where_it_was_and_lets_out_who_waits(
     assert (first.returncode, first.stderr) == (0, "")
     assert "left  trades: price double, sym string, ts timestamp" in first.stdout
     assert "3 matches found" in first.stdout
-    assert "\n1 row has met nobody so far" in first.stdout
+    assert "\n1 row is unmatched so far" in first.stdout
     matched = [("ACME", 20.5), ("ACME", 22.0), ("BETA", 40.6)]
     assert results(home / "near") == matched
 
@@ -92,7 +93,7 @@ def test_run_joins_directories_once_goes_on_where_it_was_and_lets_out_who_waits(
     second = run(home, "run", "--config", "job.toml", "--flush")
     assert (second.returncode, second.stderr) == (0, "")
     assert "1 match found" in second.stdout
-    assert "met nobody" not in second.stdout
+    assert "unmatched" not in second.stdout
     everybody = sorted([*matched, ("BETA", 40.6), ("DELTA", None), ("GAMMA", None)])
     assert results(home / "near") == everybody
 
@@ -112,7 +113,7 @@ def test_after_a_flush_rows_of_that_time_are_late_and_others_go_on(home: Path) -
     again = run(home, *command)
     assert again.returncode == 0, again.stderr
     assert "2 rows in, 0 matches found, 1 late row dropped" in again.stdout
-    assert "met nobody" not in again.stdout
+    assert "unmatched" not in again.stdout
 
 
 @pytest.mark.slow
@@ -235,7 +236,7 @@ def test_help_shows_examples_as_they_are_written() -> None:
 
 
 def test_commas_in_backticks_do_not_part_columns() -> None:
-    assert _parts("l.id, r.`a, b` AS c") == ["l.id", "r.`a, b` AS c"]
+    assert split_commas("l.id, r.`a, b` AS c") == ["l.id", "r.`a, b` AS c"]
 
 
 def test_our_own_sentence_is_found_in_sparks_trace() -> None:

@@ -1,88 +1,61 @@
-"""``streamjoin demo``: the papers' benchmark on a local Spark, and what theory says of it."""
+"""``streamjoin demo``: the command."""
 
-import statistics
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
-from rich.table import Table
+import click
 
-from streamjoin.cli.display import Monitor
-from streamjoin.cli.words import si, size
-from streamjoin.cli.workload import ON, BenchmarkSource, Workload
-from streamjoin.join import join
-from streamjoin.spark.compat import ENDS_BY_ITSELF
-from streamjoin.spark.progress import Progress
-from streamjoin.spec.window import within
+from streamjoin.cli.onspark import MASTER, PARTITIONS, POSITIVE, VERBOSE, Manual, need_spark, run_on_spark
 
 
-@dataclass(frozen=True)
-class Demo:
-    """A workload and the window it is joined in, in seconds."""
+@click.command(
+    cls=Manual,
+    epilog="""
+Examples:
+  streamjoin demo                              about a minute on two cores
+  streamjoin demo --rate 8000 --window 300 --seconds 600 --step 10
+  streamjoin demo --skew 1.5 --disorder 2 --streams 3
+""",
+)
+@click.option(
+    "--rate", default=4000.0, type=POSITIVE, show_default=True, help="Rows per second of event time, per side."
+)
+@click.option(
+    "--window", default=60.0, type=POSITIVE, show_default=True, help="How far apart two rows may be, in seconds."
+)
+@click.option("--seconds", default=180.0, type=POSITIVE, show_default=True, help="Seconds of event time.")
+@click.option("--step", default=6.0, type=POSITIVE, show_default=True, help="Seconds of event time per micro-batch.")
+@click.option(
+    "--skew",
+    default=0.0,
+    type=click.FloatRange(0),
+    show_default=True,
+    help="Exponent of a Zipf distribution of values; 0: uniform.",
+)
+@click.option(
+    "--disorder", default=0.0, type=click.FloatRange(0), show_default=True, help="How late a row may come, in seconds."
+)
+@click.option("--streams", default=1, type=click.IntRange(1), show_default=True, help="Physical streams per side.")
+@click.option("--seed", default=1, show_default=True, help="The same seed gives the same rows.")
+@click.option("--paced", is_flag=True, help="Keep to the clock instead of going as fast as possible.")
+@PARTITIONS
+@MASTER
+@VERBOSE
+def demo(window: float, partitions: int | None, master: str | None, verbose: bool, **options: Any) -> None:
+    """Run the papers' benchmark on a local Spark and compare it with theory.
 
-    workload: Workload
-    window: float
+    Two streams of numbers from 1 to 10,000 are joined where both differ by at most 10, within a window of time. Event
+    time goes by as fast as it can be processed.
+    """
+    need_spark()
+    from streamjoin.cli.benchmark import Demo
+    from streamjoin.cli.workload import Workload
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The join as a streaming DataFrame."""
-        spark.dataSource.register(BenchmarkSource)
-        left, right = (self._streams(spark, side) for side in ("left", "right"))
-        reach = f"{round(self.window * 1e6)} microseconds"
-        return join(left, right, on=ON, window=within(reach), time="ts", delay=f"{self.workload.disorder} seconds")
-
-    def _streams(self, spark: SparkSession, side: Literal["left", "right"]) -> list[DataFrame]:
-        reader = spark.readStream.format(BenchmarkSource.name())
-        return [reader.options(**self.workload.options(side, n)).load() for n in range(self.workload.streams)]
-
-    def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
-        """Run to the end, showing progress, then the summary."""
-        load = self.workload
-        title = f"{si(load.rate)} rows/s a stream, windows of {self.window:g} s, {load.seconds:g} s of event time"
-        console.print(f"[bold]{title}[/]\n  {ON}", highlight=False)
-        with tempfile.TemporaryDirectory(prefix="streamjoin-demo-", ignore_cleanup_errors=True) as scratch:
-            writer = self.frame(spark).writeStream.format("noop").option("checkpointLocation", scratch)
-            writer = writer.trigger(availableNow=True) if ENDS_BY_ITSELF else writer.trigger(processingTime="0 seconds")
-            query = writer.start()
-            try:
-                monitor = Monitor(query, "streamjoin", console, title, load.steps)
-                monitor.follow(lambda: interrupted() or len(monitor.seen) >= load.steps)
-            finally:
-                query.stop()
-        if not interrupted():
-            console.print(self.summary(monitor.seen))
-
-    def summary(self, seen: list[Progress]) -> Table:
-        """Predicted against measured."""
-        load = self.workload
-        full = [p for p in seen if p.batch * load.step >= self.window] or seen
-        seconds = sorted(p.seconds for p in full)
-        table = Table(title="the join, as predicted and as measured", title_justify="left")
-        for column in ("", "predicted", "measured"):
-            table.add_column(column, justify="right" if column else "left")
-        matches = sum(p.matches for p in seen)
-        predicted = load.matches(self.window)
-        table.add_row("matches", f"{predicted:,.0f}", f"{matches:,} ({(matches / predicted - 1) * 100:+.2f} %)")
-        rate = statistics.median(p.matches for p in full) / load.step
-        table.add_row("matches per event second, full windows", f"{load.match_rate(self.window):,.0f}", f"{rate:,.0f}")
-        pairs = sum(p.comparisons for p in seen)
-        table.add_row("pairs in the windows", f"{load.pairs(self.window):,.0f}", f"{pairs:,} decided")
-        table.add_section()
-        pace = load.step / statistics.median(seconds)
-        table.add_row("event seconds per second", "", f"{pace:.2f}")
-        table.add_row("sustained rate per stream", "", f"{si(load.rate * pace)} rows/s at this work per row")
-        table.add_row("pairs decided per second", "", si(statistics.median(p.comparisons_per_second for p in full)))
-        p50, p99 = (_quantile(seconds, share) for share in (0.5, 0.99))
-        table.add_row("batch time, p50 and p99", "", f"{p50:.2f} s, {p99:.2f} s")
-        spread = statistics.median(p.load_std_percent for p in full)
-        table.add_row("load spread over cells", "", f"{spread:.2f} %")
-        last = full[-1]
-        held = f"{last.state_rows:,} copies of rows, {size(last.state_bytes)}"
-        table.add_row("windows", f"{2 * load.rate * self.window:,.0f} rows", held)
-        return table
-
-
-def _quantile(ordered: list[float], share: float) -> float:
-    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
+    job = Demo(Workload(**options), window)
+    run_on_spark(
+        job.run,
+        verbose=verbose,
+        when_interrupted="interrupted",
+        app_name="streamjoin demo",
+        master=master,
+        partitions=partitions,
+    )

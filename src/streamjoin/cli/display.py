@@ -11,7 +11,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from streamjoin.cli.words import counted, si, size
+from streamjoin.cli.words import count, si, size
 from streamjoin.spark.progress import Progress, parsed
 
 REFRESH_SECONDS = 0.25
@@ -79,7 +79,7 @@ class Monitor:
         return Group(*parts)
 
     def _figures(self, last: Progress) -> list[tuple[str, str, str]]:
-        segments = counted(last.segments, "segment")
+        segments = count(last.segments, "segment")
         watermark = f"{last.watermark:%Y-%m-%d %H:%M:%S}" if last.watermark else "none yet"
         late = last.late_left + last.late_right
         dropped = f"{late} late, {last.invalid_rows} without time" if late or last.invalid_rows else ""
@@ -112,8 +112,8 @@ def _loads(last: Progress) -> RenderableType:
 
 def _line(last: Progress) -> str:
     return (
-        f"batch {last.batch}: {counted(last.rows_left + last.rows_right, 'row')}, "
-        f"{counted(last.matches, 'match', 'matches')}, {si(last.comparisons_per_second)} pairs/s, "
-        f"windows {counted(last.state_rows, 'row')} {size(last.state_bytes)}, "
+        f"batch {last.batch}: {count(last.rows_left + last.rows_right, 'row')}, "
+        f"{count(last.matches, 'match', 'matches')}, {si(last.comparisons_per_second)} pairs/s, "
+        f"windows {count(last.state_rows, 'row')} {size(last.state_bytes)}, "
         f"load spread {last.load_std_percent:.1f} %, {last.seconds:.2f} s"
     )

@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 from rich.console import Console
 
 from streamjoin.cli.display import Monitor
-from streamjoin.cli.heartbeat import Heartbeat, zoned
+from streamjoin.cli.heartbeat import Heartbeat, find_zoned
 from streamjoin.cli.quiet import reason
-from streamjoin.cli.words import counted
+from streamjoin.cli.words import count
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
 from streamjoin.spark.fields import backticked
@@ -65,7 +65,7 @@ class FileJoin:
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
         left, right = self.frames(spark, console)
-        local = [t for frame, t in zip((left, right), self.arguments["time"], strict=True) if not zoned(frame, t)]
+        local = [t for frame, t in zip((left, right), self.arguments["time"], strict=True) if not find_zoned(frame, t)]
         if self.flush and local:
             raise StreamJoinError(f"--flush: the time {local[0]} is a local one; expected a timestamp with a zone")
         heartbeat = Heartbeat(f"{self._checkpoint}/flush")
@@ -74,13 +74,13 @@ class FileJoin:
             sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
         result = join(left, right, **self.arguments)
-        seen = self._followed(result, console, interrupted)
+        seen = self._follow(result, console, interrupted)
         if self.flush and not interrupted() and (end := self._end(spark, left, right)) is not None:
             heartbeat.beat(spark, end)
-            seen += self._followed(result, console, interrupted)
+            seen += self._follow(result, console, interrupted)
         self._summarize(seen, console)
 
-    def _followed(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
+    def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
         writer = result.writeStream.format(self.format).options(**self._header, checkpointLocation=self._checkpoint)
         if self.once:
@@ -98,23 +98,23 @@ class FileJoin:
     def _summarize(self, seen: list[Progress], console: Console) -> None:
         rows = sum(p.rows_left + p.rows_right for p in seen)
         late = sum(p.late_left + p.late_right for p in seen)
-        noted = f", {counted(late, 'late row')} dropped" if late else ""
-        found = counted(sum(p.matches for p in seen), "match", "matches")
-        said = [f"{counted(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
+        noted = f", {count(late, 'late row')} dropped" if late else ""
+        found = count(sum(p.matches for p in seen), "match", "matches")
+        said = [f"{count(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
         if seen and (waiting := seen[-1].waiting_rows):
             said.append(
-                f"{counted(waiting, 'row has', 'rows have')} met nobody so far: to come out when the "
-                "watermark has passed their last chance, or now with --once --flush (rows of their time that come "
+                f"{count(waiting, 'row is', 'rows are')} unmatched so far: emitted once the watermark has passed "
+                "the last time a partner can have, or now with --once --flush (rows of their time that come "
                 "afterwards are late)"
             )
         console.print("\n".join(said), highlight=False, soft_wrap=True)
 
     def _end(self, spark: SparkSession, left: DataFrame, right: DataFrame) -> int | None:
-        """The time of a row that moves the watermark past everybody's last chance."""
+        """The time of a row that moves the watermark past the last time a partner can have."""
         latest = []
         for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
             rows = spark.read.format(self.format).options(**self._header).schema(frame.schema).load(path)
-            latest.append(rows.select(F.max(F.unix_micros(backticked([zoned(frame, time) or time])))).first())
+            latest.append(rows.select(F.max(F.unix_micros(backticked([find_zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
             return None
@@ -123,14 +123,14 @@ class FileJoin:
 
     def _stream(self, spark: SparkSession, console: Console, named: str, path: str, given: str | None) -> DataFrame:
         try:
-            schema = _parsed(given) if given else self._inferred(spark, path)
+            schema = _parse(given) if given else self._infer(spark, path)
         except AnalysisException as error:
             raise StreamJoinError(f"--{named}: cannot read {path} as {self.format}: {reason(error)}") from error
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
         console.print(f"{named:<5} {path}: {columns}", highlight=False, soft_wrap=True)
         return spark.readStream.format(self.format).options(**self._header).schema(schema).load(path)
 
-    def _inferred(self, spark: SparkSession, path: str) -> StructType:
+    def _infer(self, spark: SparkSession, path: str) -> StructType:
         return spark.read.format(self.format).options(**_INFERRING.get(self.format, {})).load(path).schema
 
 
@@ -139,13 +139,13 @@ def _in_milliseconds(trigger: str) -> str:
     return f"{microseconds(trigger, '--trigger') // _MILLISECOND} milliseconds"
 
 
-def _parsed(ddl: str) -> StructType:
+def _parse(ddl: str) -> StructType:
     schema = StructType.fromDDL(ddl)
     assert isinstance(schema, StructType)
     return schema
 
 
-def window_of(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
+def parse_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
     """The one window that was given, or None."""
     from streamjoin.spec.window import between, tumbling, within
 

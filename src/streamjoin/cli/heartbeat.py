@@ -1,4 +1,4 @@
-"""Rows of ours that only move the watermark: with them ``run --flush`` lets out who waits for a partner.
+"""Rows of ours that only move the watermark: with them ``run --flush`` emits the rows that wait unmatched.
 
 Spark's watermark follows the latest row of a stream, so beside the rows of each directory there is a small stream of
 times, kept in the checkpoint. Its rows are dropped once the watermark has seen them. Without a flush it has none.
@@ -37,7 +37,7 @@ class Heartbeat:
 
     def beside(self, spark: SparkSession, frame: DataFrame, time: str, delay: str) -> DataFrame:
         """A stream with its watermark, which follows this heartbeat too; as it was if its time is not zoned."""
-        if (found := zoned(frame, time)) is None:
+        if (found := find_zoned(frame, time)) is None:
             return frame
         name = backticked([found])
         beats = spark.readStream.schema(_SCHEMA).parquet(self.directory)
@@ -48,7 +48,7 @@ class Heartbeat:
         return marked.where(f"CASE WHEN {_BEAT} THEN {name} IS NULL ELSE true END").drop(_BEAT)
 
 
-def zoned(frame: DataFrame, time: str) -> str | None:
+def find_zoned(frame: DataFrame, time: str) -> str | None:
     """The column of this name, if there is one and it is a zoned timestamp."""
     fields = [field for field in frame.schema.fields if field.name.lower() == time.lower()]
     return fields[0].name if fields and isinstance(fields[0].dataType, TimestampType) else None

@@ -15,10 +15,10 @@ _KINDS: dict[str, type[Layout | Handshake]] = {
 }
 
 
-def layout_of(text: str) -> Layout:
+def parse_layout(text: str) -> Layout:
     """The layout that was written, as in Python, or a grid as ``2x3``.
 
-    >>> layout_of("2x3"), layout_of("Keyed(8, spread=2)")
+    >>> parse_layout("2x3"), parse_layout("Keyed(8, spread=2)")
     (Grid(m=2, n=3), Keyed(n=8, spread=2))
     """
     m, cross, n = text.lower().partition("x")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from streamjoin.cli.words import counted
+from streamjoin.cli.words import count
 from streamjoin.errors import StreamJoinError
 
 _COLUMN = re.compile(r"\s*(`[^`]+`|[^\s:`]+)(?:\s*:\s*|\s+)(.+?)\s*", re.DOTALL)
@@ -55,7 +55,7 @@ def warm(directory: Path | None, on: tuple[str, ...], left_schema: str | None, r
         sys.exit(130)
     seconds = perf_counter() - started
     said = (
-        f"{counted(compiled.count, 'kernel')} compiled in {seconds:.1f} s"
+        f"{count(compiled.count, 'kernel')} compiled in {seconds:.1f} s"
         if compiled.count
         else "all was compiled already"
     )

@@ -25,10 +25,10 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def count(number: int, one: str, many: str | None = None) -> str:
     """A number of things in words.
 
-    >>> counted(1, "match", "matches"), counted(2000, "row")
+    >>> count(1, "match", "matches"), count(2000, "row")
     ('1 match', '2,000 rows')
     """
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

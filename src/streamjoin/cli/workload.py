@@ -71,20 +71,20 @@ class Workload:
         return pa.record_batch(
             {
                 "ts": pa.array(EPOCH + (at - late).astype(np.int64), pa.timestamp("us", tz="UTC")),
-                first: pa.array(self._whole(rng, count)),
-                second: pa.array(self._broken(rng, count)),
+                first: pa.array(self._draw_whole(rng, count)),
+                second: pa.array(self._draw_floating(rng, count)),
             }
         )
 
-    def _whole(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
+    def _draw_whole(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
         if not self.skew:
             return rng.integers(1, VALUES + 1, count, np.int32)
         return (np.searchsorted(np.cumsum(_zipf(self.skew)), rng.random(count)) + 1).clip(1, VALUES).astype(np.int32)
 
-    def _broken(self, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
+    def _draw_floating(self, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
         if not self.skew:
             return rng.uniform(1, VALUES, count).astype(np.float32)
-        return self._whole(rng, count).astype(np.float32)
+        return self._draw_whole(rng, count).astype(np.float32)
 
     # Theory
 

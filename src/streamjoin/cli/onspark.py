@@ -1,0 +1,100 @@
+"""What the commands share: a Spark session, interrupts, exit codes, options."""
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from streamjoin.cli.quiet import quiet, reason
+from streamjoin.errors import StreamJoinError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+INTERRUPTED = 130
+
+VERBOSE = click.option("--verbose", is_flag=True, help="Show Spark's log and the traces of errors.")
+MASTER = click.option("--master", metavar="URL", help="Spark master; by default all cores of this machine.")
+POSITIVE = click.FloatRange(min=0, min_open=True)
+PARTITIONS = click.option("--partitions", type=click.IntRange(1), help="Shuffle partitions; by default one per core.")
+
+
+class Manual(click.Command):
+    """A command whose help keeps its examples as they are written."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Print the examples."""
+        if self.epilog:
+            formatter.write("\n" + self.epilog.strip("\n") + "\n")
+
+
+Work = Callable[["SparkSession", Console, Callable[[], bool]], None]
+"""What a command does with Spark; it ends early when the function it is given says that the user wants it to."""
+
+
+def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings: Any) -> None:
+    """Do something with a Spark session, and end with an exit code that scripts can use."""
+    from pyspark.errors import PySparkException
+
+    console, errors = Console(), Console(stderr=True)
+    log: Path | None = None
+    code = 0
+    try:
+        if console.is_terminal:
+            console.print("[dim]starting Spark ...[/]", end="\r")
+        with quiet(verbose) as log:
+            from streamjoin.spark.session import session
+
+            spark = session(**settings)
+        interrupted = catch_interrupts()
+        try:
+            work(spark, console, interrupted)
+        finally:
+            with quiet(verbose) as stopping:
+                spark.stop()
+            if stopping:
+                stopping.unlink(missing_ok=True)
+        if interrupted():
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        errors.print(when_interrupted)
+        code = INTERRUPTED
+    except (StreamJoinError, PySparkException) as error:
+        if verbose:
+            errors.print_exception()
+        said = reason(error) if isinstance(error, PySparkException) else str(error)
+        errors.print("[red]error:[/]", escape(said), soft_wrap=True, highlight=False)
+        if log and not isinstance(error, StreamJoinError):
+            errors.print(f"Spark's own words are in {log}, or shown with --verbose", style="dim")
+            log = None
+        code = 1
+    if log:
+        log.unlink(missing_ok=True)
+    sys.exit(code)
+
+
+def need_spark() -> None:
+    """End with a sentence where there is no Spark that serves."""
+    try:
+        import streamjoin.spark  # noqa: F401
+    except StreamJoinError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def catch_interrupts() -> Callable[[], bool]:
+    """Note an interrupt instead of raising it: in the midst of a call to Java it would break the connection."""
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:  # noqa: ARG001
+        asked.append(number)
+        if len(asked) > 2:
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, note)
+    return lambda: bool(asked)

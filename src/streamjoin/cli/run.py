@@ -1,0 +1,164 @@
+"""``streamjoin run``: the command."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from streamjoin.cli.onspark import MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
+from streamjoin.errors import StreamJoinError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _to_option(name: str, given: Any) -> Any:
+    """A value of the file as the command line would have it; columns may be a list there."""
+    return ", ".join(given) if isinstance(given, list) and name != "between" else given
+
+
+def _read_options(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """Let a TOML file give the options; those of the command line go before."""
+    if value:
+        try:
+            given = tomllib.loads(Path(value).read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise click.BadParameter(str(error)) from error
+        names = {option.removeprefix("--"): p.name for p in ctx.command.params for option in p.opts}
+        if unknown := sorted(given.keys() - names.keys()):
+            raise click.BadParameter(f"unknown options {', '.join(unknown)}")
+        ctx.default_map = {names[name]: _to_option(name, option) for name, option in given.items()}
+    return value
+
+
+@click.command(
+    cls=Manual,
+    epilog="""
+Examples:
+  streamjoin run --left trades --right quotes --on "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5" \\
+      --within "5 seconds" --time ts --delay "10 seconds" --out near --once
+  streamjoin run --config job.toml             the same options as keys: left = "trades", once = true
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+""",
+)
+@click.option(
+    "--config",
+    callback=_read_options,
+    is_eager=True,
+    expose_value=False,
+    type=click.Path(dir_okay=False),
+    help="A TOML file with the same options.",
+)
+@click.option("--left", required=True, metavar="PATH", help="Directory of the left stream.")
+@click.option("--right", required=True, metavar="PATH", help="Directory of the right stream.")
+@click.option("--on", "on", required=True, metavar="SQL", help="The condition, over columns of l and r.")
+@click.option("--within", "within_", metavar="TIME", help='How far apart, such as "5 minutes".')
+@click.option("--between", "between_", nargs=2, metavar="LOWER UPPER", help="Bounds on the right time less the left.")
+@click.option("--tumbling", "tumbling_", metavar="TIME", help="Both in the same bucket of this length.")
+@click.option("--time", required=True, metavar="COLUMN[,COLUMN]", help="Event time: of both sides, or left,right.")
+@click.option("--delay", required=True, metavar="TIME[,TIME]", help="How late rows may come.")
+@click.option("--out", required=True, metavar="PATH", help="Directory for the results.")
+@click.option(
+    "--format",
+    "format_",
+    default="parquet",
+    show_default=True,
+    type=click.Choice(["parquet", "csv", "json", "orc"]),
+    help="Of inputs and results.",
+)
+@click.option("--left-schema", metavar="DDL", help='By default inferred; such as "ts TIMESTAMP, x INT".')
+@click.option("--right-schema", metavar="DDL", help="Likewise.")
+@click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
+@click.option("--how", default="inner", show_default=True, help="inner, left, right, full, left_semi or left_anti.")
+@click.option(
+    "--layout",
+    default="auto",
+    show_default=True,
+    help="auto, a grid such as 2x3, Scale(4), Cell(4), Keyed(8), Keyed(8, spread=2).",
+)
+@click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
+@click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
+@click.option("--once", is_flag=True, help="Process what is there, then end.")
+@click.option("--flush", is_flag=True, help="With --once: in the end emit unmatched rows that still wait.")
+@click.option("--explain", is_flag=True, help="Print the plan and end.")
+@PARTITIONS
+@MASTER
+@VERBOSE
+def run(
+    within_: str | None,
+    between_: tuple[str, str] | None,
+    tumbling_: str | None,
+    explain: bool,
+    master: str | None,
+    partitions: int | None,
+    verbose: bool,
+    **o: Any,
+) -> None:
+    """Join two directories as streams into a third.
+
+    Files that appear in the directories are joined with all that came before them, within the window. A run that was
+    stopped, or killed, goes on from its checkpoint.
+    """
+    need_spark()
+    from streamjoin.cli.files import FileJoin, parse_window
+    from streamjoin.cli.layout import parse_layout
+    from streamjoin.spec.how import how_of, lets_out
+
+    try:
+        waits = lets_out(how_of(o["how"]))
+        arguments = {
+            "on": o["on"],
+            "window": parse_window(within_, between_, tumbling_),
+            "time": _split_sides("--time", o["time"]),
+            "delay": _split_sides("--delay", o["delay"]),
+            "how": o["how"],
+            "select": split_commas(o["select"]) if o["select"] else None,
+            "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
+        }
+    except StreamJoinError as error:
+        raise click.UsageError(str(error)) from error
+    if o["flush"] and not (o["once"] and waits):
+        raise click.UsageError(
+            "--flush is for --once with --how left, right, full or left_anti: others emit no unmatched rows"
+        )
+
+    def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
+        schemas = o["left_schema"], o["right_schema"]
+        given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
+        job = FileJoin(**given, format=o["format_"], schemas=schemas, arguments=arguments)
+        if explain:
+            job.explain(spark, console)
+        else:
+            job.run(spark, console, interrupted)
+
+    run_on_spark(
+        work,
+        verbose=verbose,
+        when_interrupted="interrupted; a later run goes on from the checkpoint",
+        app_name="streamjoin run",
+        master=master,
+        partitions=partitions,
+    )
+
+
+def _split_sides(option: str, text: str) -> tuple[str, str]:
+    parts = split_commas(text)
+    if len(parts) > 2:
+        raise click.UsageError(f"{option}: got {text!r}; expected one for both sides, or left,right")
+    return parts[0], parts[-1]
+
+
+def split_commas(text: str) -> list[str]:
+    """Text parted at commas outside of backticks."""
+    parts, quoted = [""], False
+    for letter in text:
+        quoted ^= letter == "`"
+        if letter == "," and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 import polars as pl
 
-from benchmarks.bench import report, timed
+from benchmarks.bench import measure, report
 from benchmarks.papers import predicate, rows
 from streamjoin import within
 from streamjoin.match import Matcher
@@ -48,7 +48,7 @@ def main() -> None:
         ).height
 
     assert nested() == polars()
-    seconds = timed({"index, built once per 100,000": indexed, "nested loop": nested, "Polars join_where": polars}, 5)
+    seconds = measure({"index, built once per 100,000": indexed, "nested loop": nested, "Polars join_where": polars}, 5)
     probes = {"index, built once per 100,000": PROBES, "nested loop": FEW, "Polars join_where": FEW}
     each = {name: s / probes[name] * 1e6 for name, s in seconds.items()}
     fastest = each["index, built once per 100,000"]

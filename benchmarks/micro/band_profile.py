@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
-from benchmarks.bench import report, timed
+from benchmarks.bench import measure, report
 from benchmarks.papers import predicate, rows
 from streamjoin import within
 from streamjoin.kernel import buckets
@@ -93,7 +93,7 @@ def main() -> None:
         "look at candidates": visit,
         "exact check": lambda: [matcher._check_numbers("l", probe, build, found) for found in candidates],
     }
-    seconds = timed(steps, 15)
+    seconds = measure(steps, 15)
     report(
         "micro-band-profile",
         f"Two bands, one build of {WINDOW:,} rows and {PROBES:,} probes, one thread: each step by itself.",

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.bench import report, timed
+from benchmarks.bench import measure, report
 from streamjoin import within
 from streamjoin.kernel import buckets
 from streamjoin.match import Matcher
@@ -129,7 +129,7 @@ def measured(shape: Shape) -> list[list[object]]:
             builds[name], probes[name] = prepare, meet
     counts = {name: meet() for name, meet in probes.items()}
     assert len({found for found, _ in counts.values()}) == 1, counts
-    build_seconds, probe_seconds = timed(builds, 5), timed(probes, 5)
+    build_seconds, probe_seconds = measure(builds, 5), measure(probes, 5)
     return [
         [
             shape.name,

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.bench import report, timed
+from benchmarks.bench import measure, report
 from streamjoin import within
 from streamjoin.match import Matcher
 from streamjoin.pane import KeyColumn, Rows, Segment
@@ -50,7 +50,7 @@ def distinct(rng: np.random.Generator) -> None:
     for about, spread in (("keys 0..1 M", 1), ("keys spread over 64 bits", 0x9E3779B97F4A7)):
         both = contestants(*(rng.permutation(SIZE).astype(np.int64) * spread for _ in range(2)))
         assert {run() for run in both.values()} == {SIZE}
-        seconds = timed(both)
+        seconds = measure(both)
         table += [[about, name, s / SIZE * 1e9, seconds["Polars"] / s] for name, s in seconds.items()]
     report(
         "micro-hash-join",
@@ -73,7 +73,7 @@ def skewed(rng: np.random.Generator) -> None:
     runs = {about: contestants(*keys) for about, keys in sides.items()}
     pairs = {about: {run() for run in both.values()} for about, both in runs.items()}
     assert all(len(found) == 1 for found in pairs.values()), pairs
-    seconds = timed({f"{about}|{name}": run for about, both in runs.items() for name, run in both.items()})
+    seconds = measure({f"{about}|{name}": run for about, both in runs.items() for name, run in both.items()})
     table = []
     for label, s in seconds.items():
         about, name = label.split("|")

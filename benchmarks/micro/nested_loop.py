@@ -13,7 +13,7 @@ from numba import njit
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.bench import report, timed
+from benchmarks.bench import measure, report
 from benchmarks.papers import values
 from streamjoin.kernel.codes import encode, widths
 from streamjoin.kernel.nested import nested
@@ -88,7 +88,7 @@ def main() -> None:
         }
         found = {name: run() for name, run in contestants.items()}
         assert len(set(found.values())) == 1, found
-        seconds = timed(contestants)
+        seconds = measure(contestants)
         base = seconds["C, AVX2"]
         table += [[about, name, probes * size / s / 1e9, base / s, found[name]] for name, s in seconds.items()]
     report(

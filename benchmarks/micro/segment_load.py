@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.bench import report, timed
+from benchmarks.bench import measure, report
 from streamjoin.pane import KeyColumn, Rows, Segment
 
 ROWS = 2_000_000
@@ -39,7 +39,7 @@ def main() -> None:
             f"open, verify, {PROBES:,} index entries, one column": lambda: use(Segment.open(path)),
         }
         assert len({use(segment) for segment in (Segment.open(path), Segment.from_bytes(path.read_bytes(), "l1"))}) == 1
-        seconds = timed(contestants, 15)
+        seconds = measure(contestants, 15)
         size = path.stat().st_size
     report(
         "micro-segment-load",

@@ -27,7 +27,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bench import report
+from bench import Median, report
 from numpy.typing import NDArray
 
 ROWS = 10_000
@@ -139,16 +139,15 @@ def main() -> None:
     table = []
     for (name, state), found in seen.items():
         commits = [each["commit"] for each in found]
-        spread = f"{min(commits):.1f} to {max(commits):.1f}"
         medians = (statistics.median(each[part] for each in found) for part in ("cpu", "load", "join"))
-        table.append([name, state, statistics.median(commits), spread, *medians])
+        table.append([name, state, Median.of(commits), *medians])
     about = (
         f"Seconds from `start()` to the first commit, which holds {ROWS:,} rows a side of `{ON}`, on local[2] with 2 "
         f"partitions; median and spread of {options.runs} runs, each in a process of its own. Spark was up, without a "
         "Python worker. Cold: no compiled code on disk. Warm: what the cold run left. `join` is the call of `sj.join` "
         "just before, which is not in the figure. The pairs found are those of a double loop."
     )
-    header = ["", "compiled code", "seconds to commit", "spread", "CPU seconds", "load average", "seconds in join"]
+    header = ["", "compiled code", "seconds to commit", "CPU seconds", "load average", "seconds in join"]
     report("spark-cold-start", about, header, table)
 
 

@@ -8,7 +8,6 @@ without; the others add settings to it, `session` all those that `streamjoin.ses
 
 import argparse
 import shutil
-import statistics
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import report
+from bench import Median, report
 
 import streamjoin as sj
 from streamjoin.cli.workload import ON
@@ -92,7 +91,7 @@ def main() -> None:
             seen[name] += run(spark, options.batches)
     spark.stop()
     rows = [
-        [name, *(statistics.median(float(part(progress)) for progress in found) for part in PARTS.values())]
+        [name, *(Median.of(float(part(progress)) for progress in found) for part in PARTS.values())]
         for name, found in seen.items()
     ]
     about = (

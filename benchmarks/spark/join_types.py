@@ -4,13 +4,12 @@ python benchmarks/spark/join_types.py --window 60 --rate 8000
 """
 
 import argparse
-import statistics
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import report
+from bench import Median, report
 from replay import ours, pace, session
 
 from streamjoin.spec.how import HOWS
@@ -31,8 +30,8 @@ def main() -> None:
             taken.append(found.median(lambda p: p["durationMs"]["triggerExecution"] / 1000))
             print(how, taken[-1], flush=True)
     spark.stop()
-    inner = statistics.median(seconds["inner"])
-    rows = [[how, statistics.median(taken), statistics.median(taken) / inner] for how, taken in seconds.items()]
+    medians = {how: Median.of(taken) for how, taken in seconds.items()}
+    rows = [[how, median, median / medians["inner"]] for how, median in medians.items()]
     about = (
         f"The papers' benchmark on local[2], {options.window} s windows, {options.rate:,.0f} rows/s per stream, "
         f"micro-batches of 10 s: seconds of a micro-batch, median of {options.rounds} runs in turns."

@@ -6,7 +6,6 @@ median over the measured batches, say how much faster than the clock a rate was 
 
 import os
 import shutil
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
+from bench import Median
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -137,8 +137,8 @@ class Pace:
     cpu_per_million: float
     batches: list[dict[str, Any]]
 
-    def median(self, figure: Callable[[dict[str, Any]], float]) -> float:
-        return statistics.median(float(figure(progress)) for progress in self.batches)
+    def median(self, figure: Callable[[dict[str, Any]], float]) -> Median:
+        return Median.of(float(figure(progress)) for progress in self.batches)
 
 
 def pace(
@@ -173,8 +173,8 @@ def pace(
     measured = reports[replay.fills + 1 :]
     if not measured:
         return Pace(0.0, float("nan"), [])
-    seconds = statistics.median(p["durationMs"]["triggerExecution"] / 1000 for p in measured)
-    return Pace(step / seconds, spent / sum(p["numInputRows"] for p in reports[full_at:]) * 1e6, measured)
+    speed = Median.of(step / (p["durationMs"]["triggerExecution"] / 1000) for p in measured)
+    return Pace(speed, spent / sum(p["numInputRows"] for p in reports[full_at:]) * 1e6, measured)
 
 
 def _cpu_seconds() -> float:

@@ -7,10 +7,10 @@ PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow test-spark lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-spark lint format demo lock clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: $(INSTALLED) ## create .venv and install the pinned dependencies; does nothing when they are there
 
@@ -19,6 +19,9 @@ test: lint ## lint, then all tests but the slow ones; ARGS="-k name" goes to pyt
 
 test-slow: $(INSTALLED) ## only the slow tests
 	$(PY) -m pytest -m slow $(ARGS)
+
+test-guarantees: $(INSTALLED) ## the kills, damage and restarts that CI runs, and the tutorial
+	$(PY) -m pytest -m guarantee --durations=0 tests/spark $(ARGS)
 
 # Other releases of Spark: everything else as pinned
 SPARK := 4.0.5

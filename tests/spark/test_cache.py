@@ -24,6 +24,7 @@ def eventually(met: Callable[[], bool], seconds: float = 60.0) -> bool:
     return met()
 
 
+@pytest.mark.guarantee
 @pytest.mark.slow
 def test_files_damaged_between_batches_are_read_from_state(spark: SparkSession, tmp_path: Path) -> None:
     with live(spark, tmp_path) as join:

@@ -95,6 +95,7 @@ def test_another_join_is_refused_with_both_plans(spark: SparkSession, begun: Fil
     assert now in after, after
 
 
+@pytest.mark.guarantee
 @pytest.mark.slow
 @pytest.mark.every_spark
 def test_another_delay_goes_on_and_so_does_the_old_join_after_a_refusal(spark: SparkSession, tmp_path: Path) -> None:

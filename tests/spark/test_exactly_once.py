@@ -18,6 +18,8 @@ OTHERS = ["Grid(2, 2)", "Scale(3)", "Cell(4)", "Keyed(8, spread=2)"]
 SHORT, LONG = "3 seconds", "10 minutes"
 """Delays under which state expires during the run, and under which it does not."""
 
+GUARANTEE = (pytest.mark.guarantee, pytest.mark.slow)
+
 CHATTY = {"spark.log.level": "WARN"}
 """The driver tells of every task that it loses."""
 
@@ -53,15 +55,17 @@ def lost_tasks(program: Program) -> int:
 @pytest.mark.parametrize(
     ("files", "kills", "delay", "layout", "how"),
     [
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in [
-            (6, 2, SHORT, "Keyed(4)", "inner"),
-            *((6, 3, SHORT, layout, "inner") for layout in OTHERS),
-            (8, 3, SHORT, "auto", "left"),
-            (8, 3, SHORT, "Grid(2, 2)", "full"),
-            (25, 12, SHORT, "auto", "inner"),
-            (25, 12, LONG, "auto", "inner"),
-        ]
+        pytest.param(6, 2, SHORT, "Keyed(4)", "inner", marks=GUARANTEE),
+        pytest.param(8, 3, SHORT, "Grid(2, 2)", "full", marks=GUARANTEE),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                *((6, 3, SHORT, layout, "inner") for layout in OTHERS),
+                (8, 3, SHORT, "auto", "left"),
+                (25, 12, SHORT, "auto", "inner"),
+                (25, 12, LONG, "auto", "inner"),
+            ]
+        ),
     ],
 )
 def test_python_workers_killed_in_the_midst_of_batches_cost_no_result(
@@ -93,11 +97,11 @@ def test_python_workers_killed_in_the_midst_of_batches_cost_no_result(
     ("files", "kills", "delay", "layout", "how"),
     [
         (5, 1, SHORT, "auto", "full"),
+        pytest.param(10, 4, SHORT, "auto", "left", marks=GUARANTEE),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in [
                 *((8, 3, SHORT, layout, "inner") for layout in OTHERS),
-                (10, 4, SHORT, "auto", "left"),
                 (20, 8, SHORT, "auto", "inner"),
                 (20, 8, LONG, "auto", "inner"),
             ]
@@ -126,8 +130,10 @@ def test_a_driver_killed_at_random_moments_goes_on_from_its_checkpoint(
     must_hold_exactly(told.results(spark), expected(tmp_path, how))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("files", "every_seconds"), [(6, 0.5), (30, 0.2)])
+@pytest.mark.parametrize(
+    ("files", "every_seconds"),
+    [pytest.param(6, 0.5, marks=GUARANTEE), pytest.param(30, 0.2, marks=pytest.mark.slow)],
+)
 def test_a_cache_damaged_while_batches_run_costs_no_result(
     spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, every_seconds: float
 ) -> None:
@@ -168,8 +174,7 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
         yield started
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kills", [1, 4])
+@pytest.mark.parametrize("kills", [pytest.param(1, marks=GUARANTEE), pytest.param(4, marks=pytest.mark.slow)])
 def test_executors_killed_in_a_cluster_cost_no_result(
     spark: SparkSession,
     standalone: tuple[str, list[Program]],

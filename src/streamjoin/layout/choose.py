@@ -14,8 +14,8 @@ fixed cost outweigh what another cell would take over; a cluster that is larger 
    grow with the root of n. Bands are among them: whether values span enough of a band's buckets to keep n cells of
    `Keyed` busy, nobody knows beforehand.
 
-Whether a row met nobody is decided in one cell, where the layout leaves it whole. A grid that does not can still serve:
-its cells say who met nobody there, and a second stage finds out who met nobody anywhere.
+Whether a row is matched is decided in one cell where the layout sends it to one. A grid that sends it to several can
+still serve: each cell says which rows are unmatched there, and a second stage finds those unmatched in all cells.
 """
 
 from dataclasses import replace

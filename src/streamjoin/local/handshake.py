@@ -31,7 +31,7 @@ class Handshake:
 
     @property
     def why_not_on_spark(self) -> str:
-        """What somebody is told who asks for it there."""
+        """What `join` says to who asks for it there."""
         return (
             f"layout: in Handshake({self.n}) rows move from worker to worker as others arrive, and Spark's tasks "
             "cannot talk to each other. It is for joins within one process. On Spark take Grid(m, n), which compares "

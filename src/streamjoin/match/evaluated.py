@@ -69,7 +69,7 @@ class PairCheck:
     def _decide_despite(
         self, failed: list[PairColumn], columns: Mapping[str, Column], numbers: Mapping[Side, list[Numbers]]
     ) -> Mask:
-        """The answers where some values could not be had: a pair whose answer depends on one raises the error."""
+        """Some operands failed. Try TRUE, FALSE and NULL in their place; raise only if the answer changes."""
         answers = []
         for values_tried in product(((True, True), (False, True), (False, False)), repeat=min(len(failed), _FEW)):
             tried = list(numbers["l"])

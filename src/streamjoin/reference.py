@@ -81,7 +81,7 @@ def join(
     watermark = math.inf if ended else batches[-1].watermark if batches else None
     waits_for_order = ordered or isinstance(window, Last | Both)
     if waits_for_order:  # a row yet to come may go first, or push another out of its count window
-        pairs = [(l, r) for l, r in pairs if _passed(watermark, max(l.t, r.t))]
+        pairs = [(l, r) for l, r in pairs if _has_passed(watermark, max(l.t, r.t))]
 
     rows = []
     if how in ("inner", "left", "right", "full"):
@@ -95,17 +95,17 @@ def join(
     history = max((row.t for row in lefts + rights), default=0)
     if how in ("left", "full", "left_anti"):
         for l in lefts:
-            last_chance, join_time = _decided(window, l, lefts, "left", history)
-            if not any(m is l for m, _ in pairs) and _passed(watermark, last_chance):
+            last_chance, join_time = _find_decision(window, l, lefts, "left", history)
+            if not any(m is l for m, _ in pairs) and _has_passed(watermark, last_chance):
                 rows.append(Joined(l.row, None, join_time))
     if how in ("right", "full"):
         for r in rights:
-            last_chance, join_time = _decided(window, r, rights, "right", history)
-            if not any(m is r for _, m in pairs) and _passed(watermark, last_chance):
+            last_chance, join_time = _find_decision(window, r, rights, "right", history)
+            if not any(m is r for _, m in pairs) and _has_passed(watermark, last_chance):
                 rows.append(Joined(None, r.row, join_time))
 
     if ordered:
-        rows = sorted((j for j in rows if _passed(watermark, j.join_time)), key=lambda j: _output_order(j, time))
+        rows = sorted((j for j in rows if _has_passed(watermark, j.join_time)), key=lambda j: _order_of(j, time))
     return Result(rows, late_left, late_right, null_left + null_right)
 
 
@@ -149,7 +149,7 @@ def _in_window(window: Window, l: _Admitted, r: _Admitted, lefts: list[_Admitted
     raise TypeError(f"not a window: {window!r}")
 
 
-def _decided(
+def _find_decision(
     window: Window, row: _Admitted, stream: list[_Admitted], side: Literal["left", "right"], history: int
 ) -> tuple[float, int]:
     """The last time at which a partner of `row` may have, and the `join_time` of `row` if none came.
@@ -170,17 +170,17 @@ def _decided(
             return (newer[kept].t, newer[kept].t) if kept < len(newer) else (math.inf, history)
         case Both(count, time):
             # Who is among the last n when the row comes is open until then, even if its partners lie in the past.
-            chance, join_time = _decided(time, row, stream, side, history)
-            return min(_decided(count, row, stream, side, history), (max(row.t, chance), join_time))
+            chance, join_time = _find_decision(time, row, stream, side, history)
+            return min(_find_decision(count, row, stream, side, history), (max(row.t, chance), join_time))
     raise TypeError(f"not a window: {window!r}")
 
 
-def _passed(watermark: float | None, t: float) -> bool:
+def _has_passed(watermark: float | None, t: float) -> bool:
     """Whether no row at or before `t` can be admitted any more; a finished input has passed everything."""
     return watermark is not None and (watermark == math.inf or t < watermark)
 
 
-def _output_order(joined: Joined, time: tuple[str, str]) -> tuple[Any, ...]:
+def _order_of(joined: Joined, time: tuple[str, str]) -> tuple[Any, ...]:
     """``(join_time, t_l, t_r, content)``, an absent side first."""
     left, right = joined.left, joined.right
     return (

@@ -56,7 +56,7 @@ def microseconds(value: object, argument: str) -> int:
     if isinstance(value, timedelta):
         if value % timedelta(microseconds=1):  # pandas' Timedelta counts nanoseconds
             raise StreamJoinError(f"{argument}: {value!r} is not a whole number of microseconds")
-        return _checked(value // timedelta(microseconds=1), value, argument)
+        return _check_range(value // timedelta(microseconds=1), value, argument)
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise StreamJoinError(
             f"{argument}: the number {value!r} has no unit; "
@@ -64,7 +64,7 @@ def microseconds(value: object, argument: str) -> int:
         )
     if not isinstance(value, str):
         raise StreamJoinError(f"{argument}: expected {_ACCEPTED}; got {value!r}")
-    return _checked(_parse(value, argument), value, argument)
+    return _check_range(_parse(value, argument), value, argument)
 
 
 def format_duration(us: int) -> str:
@@ -117,7 +117,7 @@ def _unit(written: str, text: str, argument: str) -> int:
     return UNITS[unit]
 
 
-def _checked(us: int, value: object, argument: str) -> int:
+def _check_range(us: int, value: object, argument: str) -> int:
     if abs(us) > INT64_MAX:
         raise StreamJoinError(f"{argument}: {value!r} does not fit into 64 bits of microseconds (292,000 years)")
     return us

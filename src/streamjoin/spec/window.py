@@ -130,7 +130,7 @@ def within(
     return Between(
         -_at_least(0, stay_right, "within(right)" if time is None else "within"),
         _at_least(0, stay_left, "within(left)" if time is None else "within"),
-        _closed(closed, "within"),
+        _check_closed(closed, "within"),
     )
 
 
@@ -146,7 +146,7 @@ def between(lower: Duration, upper: Duration, *, closed: Closed = "both") -> Bet
             f"between: lower {lower!r} is greater than upper {upper!r}; "
             "the bounds are on t_right - t_left, the lesser one first"
         )
-    return Between(first, last, _closed(closed, "between"))
+    return Between(first, last, _check_closed(closed, "between"))
 
 
 def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Tumbling:
@@ -191,7 +191,7 @@ def _at_least(least: int, value: object, argument: str) -> int:
     return us
 
 
-def _closed(value: str, argument: str) -> Closed:
+def _check_closed(value: str, argument: str) -> Closed:
     if value not in get_args(Closed):
         raise StreamJoinError(f"{argument}: closed={value!r}; expected one of {', '.join(map(repr, get_args(Closed)))}")
     return cast(Closed, value)

@@ -60,12 +60,15 @@ def test_an_index_pays_for_each_copy_that_probes() -> None:
         assert seconds * 1e9 == pytest.approx(2000 * probes)
 
 
-def test_the_candidates_of_a_key_are_all_in_its_own_cells() -> None:
+@pytest.mark.parametrize("copies", [Copies(8, Cost(1, 1), Cost(1, 1)), to_copies(Grid(2, 4))], ids=["Keyed(8)", "Grid"])
+def test_the_copies_of_a_row_share_its_candidates_and_matches(copies: Copies) -> None:
     """Keyed(8) sends a row to one cell, which holds an eighth of the window and all that the index narrows to."""
-    window, rates, keyed = within("100 seconds"), Sides.equal(10), Copies(8, Cost(1, 1), Cost(1, 1))
-    constants = Constants(ordered_build=0, ordered_step=0, ordered_candidate=1)
-    seconds = estimate_probes(keyed, window, rates, 0, kernel="ordered", candidates=0.01, constants=constants)
-    assert seconds * 1e9 == pytest.approx(20 * 10 * 100 * 0.01)
+    window, rates = within("100 seconds"), Sides.equal(10)
+    constants = Constants(ordered_build=0, ordered_step=0, ordered_candidate=1, checked_pair=50)
+    seconds = estimate_probes(
+        copies, window, rates, 0.002, kernel="ordered", candidates=0.01, checked=True, constants=constants
+    )
+    assert seconds * 1e9 == pytest.approx(20 * 10 * 100 * (0.01 + 0.002 * 50))
 
 
 def test_the_least_interval_is_just_kept_up_with() -> None:

@@ -55,5 +55,6 @@ def test_bytes_per_second_of_cell_join() -> None:
 
 
 def test_bytes_are_those_of_the_window_that_is_scanned() -> None:
-    window = within(left="10 seconds", right="0 seconds")  # right rows scan left ones alone
-    assert find_scan_rate(window, Sides(2, 3), Sides(8, 1000)) == 3 * 20 * 8
+    one_way, both_ways = within(left="10 seconds", right="0 seconds"), within(left="10 seconds", right="5 seconds")
+    assert find_scan_rate(one_way, Sides(2, 3), Sides(8, 1000)) == 3 * 20 * 8  # right rows scan left ones alone
+    assert find_scan_rate(both_ways, Sides(2, 3), Sides(8, 1000)) == 3 * 20 * 8 + 2 * 15 * 1000

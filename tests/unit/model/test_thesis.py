@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streamjoin.model.thesis import (
     EXAMPLE,
     Form,
+    Problem,
     count_window_copies,
     find_batch,
     find_best_degree,
@@ -58,6 +59,28 @@ def test_the_named_exceptions_are_better_than_what_is_printed() -> None:
         printed = TABLES_3[form][arrival][3]
         times = [find_streaming_time(form, EXAMPLE, n, arrival) for n in (better, printed)]
         assert times[0] < times[1] < 1.002 * times[0]
+
+
+#  4 elements, all constants 1: T_send(2) = 3, T_send(4) = 5; g = 2 with 4 workers, or 2 where A is replicated
+#  the last 2 x 2 results   4 + 5                                                    9
+#                           emitter slower, T_A = 1     emitter waits, T_A = 10
+#  map                      1 + 4 * 3                   2 * (10 + 3)
+#  stencil                  1 + 2 * 3 + 2 * 3           2 * 10 + 3 + 2 * 3
+#  replicated map           1 + 4 * 3 + max(6, 4, 5)    2 * 10 + max(6, 4, 5)
+#  replicated stencil       1 + 2 * 3 + max(4, 5)       2 * 10 + max(4, 5)
+@pytest.mark.parametrize(
+    ("form", "workers", "slower", "waits"),
+    [
+        ("map", 4, 13, 26),
+        ("stencil", 4, 13, 29),
+        ("replicated map", 2, 19, 26),
+        ("replicated stencil", 2, 12, 25),
+    ],
+)
+def test_streaming_times_by_hand(form: Form, workers: int, slower: float, waits: float) -> None:
+    problem = Problem(size=4, function=1, setup=1, transmission=1)
+    assert find_streaming_time(form, problem, workers, 1) == slower + 9
+    assert find_streaming_time(form, problem, workers, 10) == waits + 9
 
 
 def test_the_sequential_time() -> None:

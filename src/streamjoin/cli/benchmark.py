@@ -36,7 +36,7 @@ class Demo:
 
     @property
     def spec(self) -> Between:
-        """The window as the join is told it."""
+        """The window as the join is facts it."""
         return within(f"{round(self.window * 1e6)} microseconds")
 
     def _streams(self, spark: SparkSession, side: Literal["left", "right"]) -> list[DataFrame]:
@@ -63,17 +63,17 @@ class Demo:
     def summary(self, seen: list[Progress]) -> Table:
         """Predicted against measured."""
         load = self.workload
-        told = self.spec, load.rates, load.hit_rate
+        facts = self.spec, load.rates, load.hit_rate
         full = [p for p in seen if p.batch * load.step >= self.window] or seen
         seconds = sorted(p.seconds for p in full)
         table = Table(title="the join, as predicted and as measured", title_justify="left")
         for column in ("", "predicted", "measured"):
             table.add_column(column, justify="right" if column else "left")
         matches = sum(p.matches for p in seen)
-        predicted = count_outputs(*told, load.steps * load.step)
+        predicted = count_outputs(*facts, load.steps * load.step)
         table.add_row("matches", f"{predicted:,.0f}", f"{matches:,} ({(matches / predicted - 1) * 100:+.2f} %)")
         rate = statistics.median(p.matches for p in full) / load.step
-        table.add_row("matches per event second, full windows", f"{find_output_rate(*told):,.0f}", f"{rate:,.0f}")
+        table.add_row("matches per event second, full windows", f"{find_output_rate(*facts):,.0f}", f"{rate:,.0f}")
         pairs = count_pairs(self.spec, load.rates, load.steps * load.step)
         decided = sum(p.comparisons for p in seen)
         table.add_row("pairs in the windows", f"{pairs:,.0f}", f"{decided:,} decided")

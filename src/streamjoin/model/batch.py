@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamjoin.model.constants import SHIPPED, Constants
 from streamjoin.model.copies import Copies, find_sent_rate
-from streamjoin.model.kernels import Kernel, Met, estimate_probe
+from streamjoin.model.kernels import Kernel, Probe, estimate_probe
 from streamjoin.model.outputs import find_output_rate
 from streamjoin.model.pairs import Sides, count_partners
 from streamjoin.spec.window import Window
@@ -74,7 +74,7 @@ def estimate_probes(
         * sent
         * estimate_probe(
             kernel,
-            Met(found * share, found * candidates / sent, found * hit_rate / sent),
+            Probe(found * share, found * candidates / sent, found * hit_rate / sent),
             segments=segments,
             checked=checked,
             constants=constants,

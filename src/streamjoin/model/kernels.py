@@ -17,7 +17,7 @@ _NANOSECOND = 1e-9
 
 
 @dataclass(frozen=True)
-class Met:
+class Probe:
     """What a probe meets: stored rows, those of them that the index narrows to, those that match."""
 
     rows: float
@@ -26,7 +26,7 @@ class Met:
 
 
 def estimate_probe(
-    kernel: Kernel, met: Met, *, segments: int = 1, checked: bool = False, constants: Constants = SHIPPED
+    kernel: Kernel, probe: Probe, *, segments: int = 1, checked: bool = False, constants: Constants = SHIPPED
 ) -> float:
     """Seconds of a probe in a window of so many equal segments, with its share of what building them takes.
 
@@ -36,29 +36,28 @@ def estimate_probe(
     - compiled: rows · pair
     - and for each match a check, where compiled code must see it (`checked`)
 
-    >>> met = Met(rows=100_000, candidates=11, matches=4)
-    >>> [f"{estimate_probe(kernel, met):.2g}" for kernel in ("nested", "buckets", "ordered", "compiled")]
+    >>> probe = Probe(rows=100_000, candidates=11, matches=4)
+    >>> [f"{estimate_probe(kernel, probe):.2g}" for kernel in ("nested", "buckets", "ordered", "compiled")]
     ['1.2e-05', '1.1e-07', '6.3e-07', '5e-05']
     """
-    return _NANOSECOND * (
-        segments * _estimate(kernel, Met(*(n / segments for n in (met.rows, met.candidates, met.matches))), constants)
-        + (met.matches * constants.checked_pair if checked and kernel != "compiled" else 0.0)
-    )
+    part = Probe(probe.rows / segments, probe.candidates / segments, probe.matches / segments)
+    checks = probe.matches * constants.checked_pair if checked and kernel != "compiled" else 0.0
+    return _NANOSECOND * (segments * _estimate(kernel, part, constants) + checks)
 
 
-def _estimate(kernel: Kernel, met: Met, constants: Constants) -> float:
+def _estimate(kernel: Kernel, probe: Probe, constants: Constants) -> float:
     match kernel:
         case "nested":
-            looked = min(met.rows, STRIP * met.matches)
-            return met.rows * constants.nested_pair + looked * constants.nested_look
+            looked = min(probe.rows, STRIP * probe.matches)
+            return probe.rows * constants.nested_pair + looked * constants.nested_look
         case "buckets":
-            index = constants.buckets_start / (met.rows + 1) + constants.buckets_build + constants.buckets_probe
-            return index + constants.buckets_candidate * met.candidates
+            index = constants.buckets_start / (probe.rows + 1) + constants.buckets_build + constants.buckets_probe
+            return index + constants.buckets_candidate * probe.candidates
         case "ordered":
-            steps = constants.ordered_step * math.log2(met.rows + 2)
-            return constants.ordered_build + steps + constants.ordered_candidate * met.candidates
+            steps = constants.ordered_step * math.log2(probe.rows + 2)
+            return constants.ordered_build + steps + constants.ordered_candidate * probe.candidates
         case "compiled":
-            return met.rows * constants.compiled_pair
+            return probe.rows * constants.compiled_pair
 
 
 def find_comparison_speed(constants: Constants = SHIPPED) -> float:

@@ -1,12 +1,17 @@
 """The kernels' costs are those that `match` decides by."""
 
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import pytest
 
 from streamjoin.kernel import nested
 from streamjoin.match import choose
+from streamjoin.match.dimension import Dimension
 from streamjoin.model import kernels
 from streamjoin.model.constants import SHIPPED, Constants
-from streamjoin.model.kernels import Met, estimate_probe, find_comparison_speed
+from streamjoin.model.kernels import Probe, estimate_probe, find_comparison_speed
 
 
 def test_the_constants_are_those_of_match() -> None:
@@ -18,6 +23,42 @@ def test_the_constants_are_those_of_match() -> None:
     ):
         assert getattr(SHIPPED, name.lower()) == getattr(choose, name)
     assert kernels.STRIP == nested.STRIP
+
+
+@dataclass(frozen=True)
+class Band(Dimension):
+    """As much of a band as the choice of a kernel asks for."""
+
+    wide: float
+
+    @property
+    def width(self) -> float:
+        return self.wide
+
+    def values(self, side: Any, rows: Any) -> Any:
+        raise NotImplementedError
+
+    def intervals(self, side: Any, rows: Any, like: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("rows", [10, 300, 1_000, 3_000, 30_000, 300_000])
+@pytest.mark.parametrize("width", [1e-6, 1e-3, 0.02, 0.1, 0.3, 0.9])
+def test_match_takes_the_kernel_that_the_model_finds_cheapest(rows: int, width: float) -> None:
+    """Two bands on values from 0 to 1; the buckets of both are as wide as the bands are."""
+    rng = np.random.default_rng(5)
+    bands, columns = [Band(width), Band(width / 2)], [rng.random(rows), rng.random(rows)]
+    share = [choose.selectivity(band, column) for band, column in zip(bands, columns, strict=True)]
+    matches = rows * share[0] * share[1]
+    costs = {
+        "nested": estimate_probe("nested", Probe(rows, rows, matches)),
+        "ordered": estimate_probe("ordered", Probe(rows, rows * min(share), matches)),
+    }
+    narrow = [k for k in (0, 1) if share[k] < 0.5]
+    if narrow:
+        touched = [choose.selectivity(bands[k], columns[k], buckets=True) for k in narrow]
+        costs["buckets"] = estimate_probe("buckets", Probe(rows, rows * float(np.prod(touched)), matches))
+    assert choose.choose(bands, columns).kernel == min(costs, key=lambda kernel: costs[kernel])
 
 
 #  1000 rows, 10 of them candidates, 2 of them matches
@@ -44,21 +85,21 @@ COSTS = {"nested": 1512, "buckets": 58, "ordered": 155.7807, "compiled": 9000}
 
 @pytest.mark.parametrize("kernel", COSTS)
 def test_a_probe_by_hand(kernel: kernels.Kernel) -> None:
-    met = Met(1000, 10, 2)
-    assert estimate_probe(kernel, met, constants=CONSTANTS) * 1e9 == pytest.approx(COSTS[kernel])
-    checked = estimate_probe(kernel, met, checked=True, constants=CONSTANTS) * 1e9
+    probe = Probe(1000, 10, 2)
+    assert estimate_probe(kernel, probe, constants=CONSTANTS) * 1e9 == pytest.approx(COSTS[kernel])
+    checked = estimate_probe(kernel, probe, checked=True, constants=CONSTANTS) * 1e9
     assert checked - COSTS[kernel] == pytest.approx(0 if kernel == "compiled" else 200, abs=1e-3)
 
 
 def test_a_strip_is_looked_at_once() -> None:
-    met = Met(1000, 1000, 1000)
-    assert estimate_probe("nested", met, constants=CONSTANTS) * 1e9 == pytest.approx(3000)
+    probe = Probe(1000, 1000, 1000)
+    assert estimate_probe("nested", probe, constants=CONSTANTS) * 1e9 == pytest.approx(3000)
 
 
 def test_segments_are_probed_one_by_one() -> None:
-    met = Met(100_000, 100, 40)
+    probe = Probe(100_000, 100, 40)
     for kernel, fixed in (("buckets", 80e-9), ("nested", 0.0)):
-        once, often = (estimate_probe(kernel, met, segments=n) for n in (1, 5))  # type: ignore[arg-type]
+        once, often = (estimate_probe(kernel, probe, segments=n) for n in (1, 5))  # type: ignore[arg-type]
         assert often - once == pytest.approx(4 * fixed, abs=20e-9)
 
 

@@ -14,9 +14,11 @@ from streamjoin.cli.display import Monitor
 from streamjoin.cli.words import si, size
 from streamjoin.cli.workload import ON, BenchmarkSource, Workload
 from streamjoin.join import join
+from streamjoin.model.outputs import count_outputs, find_output_rate
+from streamjoin.model.pairs import count_pairs
 from streamjoin.spark.compat import ENDS_BY_ITSELF
 from streamjoin.spark.progress import Progress
-from streamjoin.spec.window import within
+from streamjoin.spec.window import Between, within
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,12 @@ class Demo:
         """The join as a streaming DataFrame."""
         spark.dataSource.register(BenchmarkSource)
         left, right = (self._streams(spark, side) for side in ("left", "right"))
-        reach = f"{round(self.window * 1e6)} microseconds"
-        return join(left, right, on=ON, window=within(reach), time="ts", delay=f"{self.workload.disorder} seconds")
+        return join(left, right, on=ON, window=self.spec, time="ts", delay=f"{self.workload.disorder} seconds")
+
+    @property
+    def spec(self) -> Between:
+        """The window as the join is facts it."""
+        return within(f"{round(self.window * 1e6)} microseconds")
 
     def _streams(self, spark: SparkSession, side: Literal["left", "right"]) -> list[DataFrame]:
         reader = spark.readStream.format(BenchmarkSource.name())
@@ -57,18 +63,20 @@ class Demo:
     def summary(self, seen: list[Progress]) -> Table:
         """Predicted against measured."""
         load = self.workload
+        facts = self.spec, load.rates, load.hit_rate
         full = [p for p in seen if p.batch * load.step >= self.window] or seen
         seconds = sorted(p.seconds for p in full)
         table = Table(title="the join, as predicted and as measured", title_justify="left")
         for column in ("", "predicted", "measured"):
             table.add_column(column, justify="right" if column else "left")
         matches = sum(p.matches for p in seen)
-        predicted = load.matches(self.window)
+        predicted = count_outputs(*facts, load.steps * load.step)
         table.add_row("matches", f"{predicted:,.0f}", f"{matches:,} ({(matches / predicted - 1) * 100:+.2f} %)")
         rate = statistics.median(p.matches for p in full) / load.step
-        table.add_row("matches per event second, full windows", f"{load.match_rate(self.window):,.0f}", f"{rate:,.0f}")
-        pairs = sum(p.comparisons for p in seen)
-        table.add_row("pairs in the windows", f"{load.pairs(self.window):,.0f}", f"{pairs:,} decided")
+        table.add_row("matches per event second, full windows", f"{find_output_rate(*facts):,.0f}", f"{rate:,.0f}")
+        pairs = count_pairs(self.spec, load.rates, load.steps * load.step)
+        decided = sum(p.comparisons for p in seen)
+        table.add_row("pairs in the windows", f"{pairs:,.0f}", f"{decided:,} decided")
         table.add_section()
         pace = load.step / statistics.median(seconds)
         table.add_row("event seconds per second", "", f"{pace:.2f}")

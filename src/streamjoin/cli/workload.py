@@ -1,4 +1,4 @@
-"""The papers' benchmark as a streaming source that can be replayed, and what theory says of it.
+"""The papers' benchmark as a streaming source that can be replayed.
 
 R(x int, y float) and S(a int, b float), values from 1 to 10,000, a band of 10 on both: about one pair in 250,000
 matches (CellJoin 8.2, Handshake join 5.1, ScaleJoin VI). The rows of a step are a pure function of the seed, the stream
@@ -15,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from streamjoin.model.pairs import Sides
+from streamjoin.model.selectivity import find_listed_share, find_real_share, find_whole_share, list_zipf_shares
 from streamjoin.spark.compat import TriggerAvailableNow
 
 ON = "abs(l.x - r.a) <= 10 AND abs(l.y - r.b) <= 10"
@@ -79,43 +81,25 @@ class Workload:
     def _draw_whole(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
         if not self.skew:
             return rng.integers(1, VALUES + 1, count, np.int32)
-        return (np.searchsorted(np.cumsum(_zipf(self.skew)), rng.random(count)) + 1).clip(1, VALUES).astype(np.int32)
+        bounds = np.cumsum(list_zipf_shares(self.skew, VALUES))
+        return (np.searchsorted(bounds, rng.random(count)) + 1).clip(1, VALUES).astype(np.int32)
 
     def _draw_floating(self, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
         if not self.skew:
             return rng.uniform(1, VALUES, count).astype(np.float32)
         return self._draw_whole(rng, count).astype(np.float32)
 
-    # Theory
+    @property
+    def rates(self) -> Sides:
+        """Rows per second of event time."""
+        return Sides.equal(self.rate)
 
     @property
-    def selectivity(self) -> float:
+    def hit_rate(self) -> float:
         """The probability that two rows match."""
-        share = _zipf(self.skew) if self.skew else np.full(VALUES, 1 / VALUES)
-        near = np.convolve(share, np.ones(2 * BAND + 1), mode="same")
-        whole = float(share @ near)
-        extent = VALUES - 1
-        return whole * (whole if self.skew else (2 * BAND * extent - BAND**2) / extent**2)
-
-    def pairs(self, reach: float) -> float:
-        """How many pairs of rows at most `reach` seconds apart there are, on average, in all steps."""
-        seconds = self.steps * self.step
-        reach = min(reach, seconds)
-        return self.rate**2 * (2 * reach * seconds - reach**2)
-
-    def matches(self, reach: float) -> float:
-        """How many matches to expect."""
-        return self.pairs(reach) * self.selectivity
-
-    def match_rate(self, reach: float) -> float:
-        """Matches per second of event time once the windows are full: λ_L λ_R (T_L + T_R) p."""
-        return self.rate**2 * 2 * reach * self.selectivity
-
-
-def _zipf(exponent: float) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = np.arange(1, VALUES + 1, dtype=np.float64) ** -exponent
-    weights /= weights.sum()
-    return weights
+        if not self.skew:
+            return find_whole_share(BAND, VALUES) * find_real_share(BAND, VALUES - 1)
+        return find_listed_share(BAND, list_zipf_shares(self.skew, VALUES)) ** 2
 
 
 class BenchmarkSource(DataSource):

@@ -1,7 +1,8 @@
 """Conditions that Spark would decide after the join, made ready to be decided by a worker.
 
-In a join that keeps rows without partner, every part of the condition decides whether two rows met. What speaks of one
-side alone Spark computes before the join, as a `Key`. Of the rest, numbers are compiled; strings and arrays of both
+In a join that keeps rows without partner, every part of the condition decides whether two rows met. In an inner join
+the worker takes what it decides exactly as Spark does, so that pairs that fail need not cross to Spark. What speaks of
+one side alone Spark computes before the join, as a `Key`. Of the rest, numbers are compiled; strings and arrays of both
 sides become pair columns (`vector`), each a boolean or a number, that the compiled code then reads like any other.
 """
 
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.operators.arithmetic import EvaluationError, can_cast
 from streamjoin.operators.codegen import conjunction
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
@@ -38,6 +40,23 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
     return Evaluated(conjunct.exact, check, tuple(decider.pairs))
 
 
+def move_to_worker(conjunct: Conjunct, keys: Keys) -> Conjunct | None:
+    """A condition of an inner join as the worker decides it; None where it stays with Spark.
+
+    Spark never fails or differs here, so the worker must not either: nothing that may raise is computed before the join,
+    as if all stood behind a guard, and patterns are constants that mean the same to both.
+    """
+    if any(map(reads_zone, conjunct.exact.walk())):
+        return None
+    decider = _Decider(Keys(dict(keys.known)), inner=True)
+    try:
+        check = decider.number(conjunct.exact, guarded=True)
+    except _Undecidable:
+        return None
+    keys.known = decider.keys.known
+    return Evaluated(conjunct.exact, check, tuple(decider.pairs))
+
+
 class _Undecidable(Exception):
     """A worker cannot evaluate `part`."""
 
@@ -47,8 +66,8 @@ class _Undecidable(Exception):
 
 
 class _Decider:
-    def __init__(self, keys: Keys) -> None:
-        self.keys = keys
+    def __init__(self, keys: Keys, *, inner: bool = False) -> None:
+        self.keys, self.inner = keys, inner
         self.pairs: list[PairColumn] = []
 
     def number(self, expr: Expr, *, guarded: bool) -> Expr:
@@ -66,6 +85,8 @@ class _Decider:
             lazy = expr.op in GUARDING
             places = iter(range(len(expr.args)))
             return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
+        if isinstance(expr, Cast) and can_cast(expr.arg.type, expr.type) and plain and not reads_zone(expr):
+            return expr.rebuilt(lambda child: self.number(child, guarded=guarded))
         tree = self.text(expr, guarded=guarded, nested=False)
         name = f"\0{len(self.pairs)}"  # of no column
         key = Key(expr.type, Column(expr.type, "l", (name,)), name=name)
@@ -91,6 +112,8 @@ class _Decider:
                     raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
                 if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
+                if self.inner and not _is_spark_s_too(op, taken):
+                    raise _Undecidable(expr)
                 return Call(FUNCTIONS[op].yields, op, tuple(taken))
             case Call(op=op, args=args) if op in OPERATORS:
                 held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
@@ -147,6 +170,25 @@ def _is_held(type: Type) -> bool:
 
 def _is_element(type: Type) -> bool:
     return (type.is_plain or type in (STRING, BINARY)) and not (type.is_interval or type.is_timestamp)
+
+
+_CASED = frozenset(("lower", "upper", "ilike"))
+"""Functions that go by tables of Unicode, of which Java and Python may have different versions."""
+
+
+def _is_spark_s_too(op: str, args: list[Expr]) -> bool:
+    """Whether a function means the same to Spark for all strings: no letter or pattern of a row can make a difference."""
+    if op in _CASED:
+        return False
+    if op not in PATTERNS:
+        return True
+    constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
+    if len(constants) < len(args) - 1:
+        return False
+    try:
+        return None in constants or FUNCTIONS[op].value("", *constants) in (True, False)
+    except EvaluationError:
+        return False
 
 
 def _is_escape(literal: Expr) -> bool:

@@ -16,7 +16,18 @@ from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
 from streamjoin.operators.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
 from streamjoin.operators.rules import RULES
-from streamjoin.operators.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
+from streamjoin.operators.types import (
+    BINARY,
+    BOOLEAN,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    VOID,
+    Type,
+)
 from streamjoin.predicate.classify import GUARDING, Keys, is_known, may_raise, over_keys, reads_zone, split
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 
@@ -43,8 +54,8 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
 def move_to_worker(conjunct: Conjunct, keys: Keys) -> Conjunct | None:
     """A condition of an inner join as the worker decides it; None where it stays with Spark.
 
-    Spark never fails or differs here, so the worker must not either: nothing that may raise is computed before the join,
-    as if all stood behind a guard, and patterns are constants that mean the same to both.
+    The worker must not fail or differ where Spark would not. So nothing that may raise is computed before the join, as
+    if all of it stood behind a guard, and patterns are constants that mean the same to both.
     """
     if any(map(reads_zone, conjunct.exact.walk())):
         return None
@@ -72,6 +83,7 @@ class _Decider:
 
     def number(self, expr: Expr, *, guarded: bool) -> Expr:
         """The expression in machine numbers: over keys, constants and pair columns."""
+        expr = _within_bound(expr)
         if (found := over_keys(expr, self.keys, guarded=guarded)) is not None:
             return found
         if _is_zoned_difference(expr):  # Spark subtracts them as the clocks of the session's zone show them
@@ -112,7 +124,7 @@ class _Decider:
                     raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
                 if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
-                if self.inner and not _is_spark_s_too(op, taken):
+                if self.inner and not _agrees_with_spark(op, taken):
                     raise _Undecidable(expr)
                 return Call(FUNCTIONS[op].yields, op, tuple(taken))
             case Call(op=op, args=args) if op in OPERATORS:
@@ -158,6 +170,19 @@ def _uncast(expr: Expr) -> Expr:
     return expr.arg if isinstance(expr, Cast) and expr.type == UNKNOWN else expr
 
 
+def _within_bound(expr: Expr) -> Expr:
+    """``levenshtein(a, b) <= 2`` as ``levenshtein(a, b, 2) >= 0``: a distance that is above need not be known."""
+    match expr:
+        case Call(op=op, args=(Function(op="levenshtein", args=(_, _)) as distance, Literal(type=type, value=value))):
+            most = {"<=": 0, ">": 0, "<": -1, ">=": -1}.get(op)
+            if most is None or type != INT or value is None or value + most < 0:
+                return expr
+            bound = Literal(INT, value + most, str(value + most))
+            within = replace(distance, args=(*distance.args, bound))
+            return replace(expr, op=">=" if op in ("<", "<=") else "<", args=(within, Literal(INT, 0, "0")))
+    return expr
+
+
 def _is_zoned_difference(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.op == "-" and [child.type for child in expr.children] == [TIMESTAMP] * 2
 
@@ -176,8 +201,8 @@ _CASED = frozenset(("lower", "upper", "ilike"))
 """Functions that go by tables of Unicode, of which Java and Python may have different versions."""
 
 
-def _is_spark_s_too(op: str, args: list[Expr]) -> bool:
-    """Whether a function means the same to Spark for all strings: no letter or pattern of a row can make a difference."""
+def _agrees_with_spark(op: str, args: list[Expr]) -> bool:
+    """Whether a function yields for all strings what it yields in Spark: whatever letters and patterns rows hold."""
     if op in _CASED:
         return False
     if op not in PATTERNS:

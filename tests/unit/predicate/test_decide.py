@@ -4,6 +4,7 @@ import pytest
 
 from streamjoin.operators.types import Schema
 from streamjoin.predicate import Predicate, parse
+from streamjoin.predicate.conjunct import Evaluated
 
 SCHEMA = Schema(
     {
@@ -88,3 +89,22 @@ def test_what_may_raise_stays_behind_what_spark_decides() -> None:
     assert [c.kind for c in moved(f"my_udf(l.t, r.t) AND {divides}").conjuncts] == ["residual", "residual"]
     assert [c.kind for c in moved(f"{divides} AND my_udf(l.t, r.t)").conjuncts] == ["evaluated", "residual"]
     assert [c.kind for c in moved(f"l.s < r.s AND {divides}").conjuncts] == ["evaluated", "evaluated"]
+
+
+@pytest.mark.parametrize(
+    ("written", "bounded"),
+    [
+        ("levenshtein(l.s, r.s) <= 2", "levenshtein(l.s, r.s, 2) >= 0"),
+        ("levenshtein(l.s, r.s) < 2", "levenshtein(l.s, r.s, 1) >= 0"),
+        ("levenshtein(l.s, r.s) > 2", "levenshtein(l.s, r.s, 2) < 0"),
+        ("levenshtein(l.s, r.s) >= 2", "levenshtein(l.s, r.s, 1) < 0"),
+        ("levenshtein(l.s, r.s) < 0", "levenshtein(l.s, r.s) < 0"),
+        ("levenshtein(l.s, r.s) = 2", "levenshtein(l.s, r.s) = 2"),
+        ("levenshtein(l.s, r.s, 3) > 2", "levenshtein(l.s, r.s, 3) > 2"),
+    ],
+)
+def test_a_distance_is_known_up_to_its_bound(written: str, bounded: str) -> None:
+    (conjunct,) = moved(written).conjuncts
+    assert isinstance(conjunct, Evaluated)
+    ((pair,), check) = conjunct.pairs, str(conjunct.check)
+    assert check.replace(str(pair.key), str(pair.tree)) == bounded

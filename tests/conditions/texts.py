@@ -84,6 +84,7 @@ _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 SIMPLE = st.one_of(
     _infix(TEXT, _COMPARISONS, TEXT),
     _infix(_NUMBER, _COMPARISONS, _NUMBER),
+    _call("levenshtein", TEXT, TEXT).map(lambda distance: f"({distance} / 4 < 0.3)"),
     *(_call(name, TEXT, TEXT) for name in ("startswith", "endswith", "contains")),
     _infix(TEXT, ("LIKE", "NOT LIKE", "ILIKE"), _one("l.p", "r.p", "'a%'", "concat('%', r.t)")),
     st.tuples(TEXT, _one("l.p", "r.p")).map(lambda both: f"({both[0]} LIKE {both[1]} ESCAPE '!')"),

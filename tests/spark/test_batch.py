@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
@@ -14,6 +15,7 @@ import streamjoin.worker
 from streamjoin.spark import backfill, build
 from streamjoin.spark.emitter import emitted
 from streamjoin.spark.job import Job
+from tests.conditions.texts import STRINGS
 from tests.spark.harness import feed, run, spark_join, values
 
 SECOND = 1_000_000
@@ -44,6 +46,41 @@ def test_batch_and_stream_and_spark_agree(spark: SparkSession, tmp_path: Path, o
     stream = sj.join(left.stream(spark), right.stream(spark), delay="1 minute", **arguments)
     assert batch == values(run(stream).rows)
     assert sum(batch.values()) > 10
+
+
+LIKE = "r.n = 1 AND l.s LIKE r.p"
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "levenshtein(l.s, r.s) <= 1 AND l.s <> r.s",
+        "l.n = r.n AND (l.s < r.s OR levenshtein(l.s, r.s) / 2 < 0.6) AND concat(l.s, r.s) NOT LIKE 'a%_'",
+        "concat(l.s, r.s) RLIKE '^a.*b$' OR concat(l.s, r.s) RLIKE 'a(?=b)'",  # what RE2 lacks, Spark decides
+        f"{LIKE} AND startswith(r.s, l.s)",  # patterns of rows, too: those of other rows have no sense
+    ],
+)
+def test_strings_of_both_sides_give_the_rows_that_spark_gives(spark: SparkSession, on: str) -> None:
+    left, right = texts(spark, "%"), texts(spark, "a%")
+    found = sj.join(left, right, on=on, window=sj.within("3 seconds"), time="ts").collect()
+    assert values(found) == values(spark_join(left, right, on, 3 * SECOND).collect())
+    assert found
+
+
+def test_a_pattern_without_sense_is_spark_s_to_refuse(spark: SparkSession) -> None:
+    left, right = texts(spark, "%"), texts(spark, r"a\b")
+    with pytest.raises(PySparkException, match="INVALID_FORMAT"):
+        sj.join(left, right, on=LIKE, window=sj.within("3 seconds"), time="ts").collect()
+
+
+def texts(spark: SparkSession, pattern: str) -> DataFrame:
+    """Strings of every kind; the pattern is that of rows whose `n` is 1, other rows have one without sense."""
+    rows = [
+        (number % 7, text, number % 3, pattern if number % 3 == 1 else r"a\b")
+        for number, text in enumerate([*STRINGS, None, *STRINGS])
+    ]
+    frame = spark.createDataFrame(rows, "second int, s string, n int, p string")
+    return frame.selectExpr("timestamp_seconds(second) AS ts", "s", "n", "p")
 
 
 def test_a_window_written_into_the_condition(spark: SparkSession) -> None:

@@ -10,7 +10,7 @@ from streamjoin.spark.explain import Explanation
 from streamjoin.spec.window import Window
 
 SCHEMA = "ts timestamp, k string, x int, y double"
-ON = "l.k = r.k AND abs(l.x - r.x) <= 5 AND l.y * r.y > 2 AND l.x > 0 AND levenshtein(l.k, r.k) < 2"
+ON = "l.k = r.k AND abs(l.x - r.x) <= 5 AND l.y * r.y > 2 AND l.x > 0 AND levenshtein(l.k, r.k) < 2 AND l.k LIKE r.k"
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ def test_every_conjunct_is_shown_with_what_serves_it(rows: DataFrame) -> None:
         ("band", "-5 <= l.x - r.x <= 5", "grid or sorted index"),
         ("compiled", "l.y * r.y > 2", "compiled code"),
         ("one-sided", "l.x > 0", "Spark, before the join"),
-        ("residual", "levenshtein(l.k, r.k) < 2", "Spark, after the join"),
+        ("evaluated", "levenshtein(l.k, r.k) < 2", "the cell, column by column"),
+        ("residual", "(l.k LIKE r.k)", "Spark, after the join"),
     ]:
         assert any(kind in line and part in line and by in line for line in text.splitlines()), (kind, text)
 
@@ -46,6 +47,15 @@ def test_window_layout_and_state_are_told(rows: DataFrame) -> None:
     assert "a right row is sent to 2 cells and stored in 2" in text
     assert "columns ts timestamp, k string, x int, y double" in text
     assert "kept until the watermark has passed its bucket's end" in str(explain(rows, window=sj.tumbling("1 minute")))
+
+
+def test_a_column_goes_with_a_result_only_where_it_is_selected_or_spark_needs_it(rows: DataFrame) -> None:
+    near, like = (
+        str(explain(rows, on=f"l.x = r.x AND {part}", select=["l.x"]))
+        for part in ("levenshtein(l.k, r.k) < 2", "l.k LIKE r.k")
+    )
+    assert "keys l.x int, l.k string; columns x int\n" in near
+    assert "keys l.x int; columns x int, k string\n" in like
 
 
 def test_the_type_is_told_with_the_stage_that_it_takes(rows: DataFrame) -> None:

@@ -41,17 +41,17 @@ class Strings(NamedTuple):
 
 def starts_with(a: Strings, b: Strings) -> NDArray[np.bool_]:
     """Whether a begins with b."""
-    return _at_an_end(*_arrays(a, b), True)  # type: ignore[no-any-return]
+    return _at_an_end(*arrays_of(a, b), True)  # type: ignore[no-any-return]
 
 
 def ends_with(a: Strings, b: Strings) -> NDArray[np.bool_]:
     """Whether a ends with b."""
-    return _at_an_end(*_arrays(a, b), False)  # type: ignore[no-any-return]
+    return _at_an_end(*arrays_of(a, b), False)  # type: ignore[no-any-return]
 
 
 def contains(a: Strings, b: Strings) -> NDArray[np.bool_]:
     """Whether b is somewhere in a."""
-    return _contains(*_arrays(a, b))  # type: ignore[no-any-return]
+    return _contains(*arrays_of(a, b))  # type: ignore[no-any-return]
 
 
 def like(a: Strings, patterns: Strings, escape: int) -> NDArray[np.uint8]:
@@ -59,23 +59,18 @@ def like(a: Strings, patterns: Strings, escape: int) -> NDArray[np.uint8]:
 
     `escape` is an ASCII character.
     """
-    return _like(*_arrays(a, patterns), escape)  # type: ignore[no-any-return]
-
-
-def distances(a: Strings, b: Strings) -> NDArray[np.int32]:
-    """How many characters must be put in, left out or changed to make b of a (Levenshtein)."""
-    return _distances(*_arrays(a, b))  # type: ignore[no-any-return]
+    return _like(*arrays_of(a, patterns), escape)  # type: ignore[no-any-return]
 
 
 def substrings(a: Strings, first: NDArray[np.int64], count: NDArray[np.int64]) -> Strings:
     """So many characters from the `first` on: counted from 1, or from the end where it is negative; SQL's rules."""
-    offsets, data = _arrays(a)
+    offsets, data = arrays_of(a)
     starts, stops = _spans(offsets, data, unlock(first), unlock(count))
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(stops - starts)))
-    return Strings(offsets, _gathered(data, starts, stops, int(offsets[-1])))
+    return Strings(offsets, _gather(data, starts, stops, int(offsets[-1])))
 
 
-def _arrays(*columns: Strings) -> list[NDArray[Any]]:
+def arrays_of(*columns: Strings) -> list[NDArray[Any]]:
     """The arrays of columns, all of the one type that kernels are compiled for."""
     return [unlock(array) for column in columns for array in column]
 
@@ -130,7 +125,7 @@ def _matches(ad: Any, a: int, a_end: int, pd: Any, p: int, p_end: int, escape: i
         if p == p_end and a == a_end:
             return 1
         if p < p_end and a < a_end:
-            width = min(_width(ad[a]), a_end - a)
+            width = min(width_of(ad[a]), a_end - a)
             if pd[p] == escape:
                 if pd[p + 1] == ad[a]:
                     p, a = p + 2, a + 1
@@ -138,34 +133,13 @@ def _matches(ad: Any, a: int, a_end: int, pd: Any, p: int, p_end: int, escape: i
             elif pd[p] == 95:
                 p, a = p + 1, a + width
                 continue
-            elif width == min(_width(pd[p]), p_end - p) and _same(ad, a, pd, p, width):
+            elif width == min(width_of(pd[p]), p_end - p) and _same(ad, a, pd, p, width):
                 p, a = p + width, a + width
                 continue
         if again_p < 0 or again_a >= a_end:
             return 0
-        again_a = min(again_a + _width(ad[again_a]), a_end)
+        again_a = min(again_a + width_of(ad[again_a]), a_end)
         p, a = again_p, again_a
-
-
-@kernel
-def _distances(ao: Any, ad: Any, bo: Any, bd: Any) -> Any:
-    found = np.zeros(len(ao) - 1, np.int32)
-    longest = 0
-    for k in range(len(found)):
-        longest = max(longest, ao[k + 1] - ao[k], bo[k + 1] - bo[k])
-    x, y, row = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest + 1, np.int32)
-    for k in range(len(found)):
-        n, m = _decoded(ad, ao[k], ao[k + 1], x), _decoded(bd, bo[k], bo[k + 1], y)
-        for j in range(m + 1):
-            row[j] = j
-        for i in range(n):
-            diagonal, row[0] = row[0], np.int32(i + 1)
-            for j in range(m):
-                changed = diagonal + (x[i] != y[j])
-                diagonal = row[j + 1]
-                row[j + 1] = min(changed, diagonal + 1, row[j] + 1)
-        found[k] = row[m]
-    return found
 
 
 @kernel
@@ -182,16 +156,16 @@ def _spans(ao: Any, ad: Any, first: Any, count: Any) -> Any:
         stop = start + count[k]
         at, passed = ao[k], 0
         while at < ao[k + 1] and passed < start:
-            at, passed = min(at + _width(ad[at]), ao[k + 1]), passed + 1
+            at, passed = min(at + width_of(ad[at]), ao[k + 1]), passed + 1
         starts[k] = at
         while at < ao[k + 1] and passed < stop:
-            at, passed = min(at + _width(ad[at]), ao[k + 1]), passed + 1
+            at, passed = min(at + width_of(ad[at]), ao[k + 1]), passed + 1
         stops[k] = at
     return starts, stops
 
 
 @kernel
-def _gathered(data: Any, starts: Any, stops: Any, size: int) -> Any:
+def _gather(data: Any, starts: Any, stops: Any, size: int) -> Any:
     gathered = np.empty(size, np.uint8)
     at = 0
     for k in range(len(starts)):
@@ -210,20 +184,6 @@ def _same(ad: Any, a: int, bd: Any, b: int, length: int) -> bool:
 
 
 @kernel
-def _width(byte: int) -> int:
+def width_of(byte: int) -> int:
     """How many bytes the character has that begins with this one."""
     return 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-
-
-@kernel
-def _decoded(data: Any, start: int, stop: int, points: Any) -> int:
-    """The characters of a string, each as one number; how many there are."""
-    count, at = 0, start
-    while at < stop:
-        width = min(_width(data[at]), stop - at)
-        point = np.int64(0)
-        for j in range(at, at + width):
-            point = point << 8 | data[j]
-        points[count] = point
-        count, at = count + 1, at + width
-    return count

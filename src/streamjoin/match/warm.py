@@ -21,11 +21,12 @@ from streamjoin.compile.ondisk import read_sources
 from streamjoin.kernel.buckets import Axis, Buckets
 from streamjoin.kernel.codes import encode, widths
 from streamjoin.kernel.intervals import outward, whole, widen
+from streamjoin.kernel.levenshtein import distances
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.kernel.ruler import Ruler
-from streamjoin.kernel.strings import Strings, contains, distances, ends_with, like, starts_with, substrings
+from streamjoin.kernel.strings import Strings, contains, ends_with, like, starts_with, substrings
 from streamjoin.match.dimension import Dimension, TimeBand
 from streamjoin.match.matcher import Matcher, Pairs
 from streamjoin.operators.expr import Key

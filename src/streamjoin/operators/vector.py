@@ -5,7 +5,7 @@ it. What a call means for one pair `evaluate` says; here it is computed for all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamjoin.kernel import strings
+from streamjoin.kernel.levenshtein import distances
 from streamjoin.kernel.strings import Strings
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.operators.expr import Call, Expr, Key, Literal
@@ -59,8 +60,9 @@ def _values(tree: Expr, keys: Mapping[str, pa.Array], count: int) -> pa.Array:
                 raise EvaluationError(column.error)
             return column.values
         case Call(op="levenshtein", args=(a, b, *most)):
-            found = _measured(strings.distances, pa.int32())(_values(a, keys, count), _values(b, keys, count))
             limit = _constant(most, LONGEST)
+            within = partial(distances, most=LONGEST if limit is None else limit)
+            found = _measured(within, pa.int32())(_values(a, keys, count), _values(b, keys, count))
             return pc.if_else(pc.greater(found, limit), pa.scalar(-1, pa.int32()), found)
         case Call(op=op, args=args):
             return _OPERATORS[op](*(_values(arg, keys, count) for arg in args))

@@ -1,7 +1,8 @@
 """Conditions that Spark would decide after the join, made ready to be decided by a worker.
 
-In a join that keeps rows without partner, every part of the condition decides whether two rows met. What speaks of one
-side alone Spark computes before the join, as a `Key`. Of the rest, numbers are compiled; strings and arrays of both
+In a join that keeps rows without partner, every part of the condition decides whether two rows met. In an inner join
+the worker takes what it decides exactly as Spark does, so that pairs that fail need not cross to Spark. What speaks of
+one side alone Spark computes before the join, as a `Key`. Of the rest, numbers are compiled; strings and arrays of both
 sides become pair columns (`vector`), each a boolean or a number, that the compiled code then reads like any other.
 """
 
@@ -9,12 +10,24 @@ from dataclasses import replace
 from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.operators.arithmetic import EvaluationError, can_cast
 from streamjoin.operators.codegen import conjunction
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
 from streamjoin.operators.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
 from streamjoin.operators.rules import RULES
-from streamjoin.operators.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
+from streamjoin.operators.types import (
+    BINARY,
+    BOOLEAN,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    VOID,
+    Type,
+)
 from streamjoin.predicate.classify import GUARDING, Keys, is_known, may_raise, over_keys, reads_zone, split
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 
@@ -38,6 +51,23 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
     return Evaluated(conjunct.exact, check, tuple(decider.pairs))
 
 
+def move_to_worker(conjunct: Conjunct, keys: Keys) -> Conjunct | None:
+    """A condition of an inner join as the worker decides it; None where it stays with Spark.
+
+    The worker must not fail or differ where Spark would not. So nothing that may raise is computed before the join, as
+    if all of it stood behind a guard, and patterns are constants that mean the same to both.
+    """
+    if any(map(reads_zone, conjunct.exact.walk())):
+        return None
+    decider = _Decider(Keys(dict(keys.known)), inner=True)
+    try:
+        check = decider.number(conjunct.exact, guarded=True)
+    except _Undecidable:
+        return None
+    keys.known = decider.keys.known
+    return Evaluated(conjunct.exact, check, tuple(decider.pairs))
+
+
 class _Undecidable(Exception):
     """A worker cannot evaluate `part`."""
 
@@ -47,12 +77,13 @@ class _Undecidable(Exception):
 
 
 class _Decider:
-    def __init__(self, keys: Keys) -> None:
-        self.keys = keys
+    def __init__(self, keys: Keys, *, inner: bool = False) -> None:
+        self.keys, self.inner = keys, inner
         self.pairs: list[PairColumn] = []
 
     def number(self, expr: Expr, *, guarded: bool) -> Expr:
         """The expression in machine numbers: over keys, constants and pair columns."""
+        expr = _within_bound(expr)
         if (found := over_keys(expr, self.keys, guarded=guarded)) is not None:
             return found
         if _is_zoned_difference(expr):  # Spark subtracts them as the clocks of the session's zone show them
@@ -66,6 +97,8 @@ class _Decider:
             lazy = expr.op in GUARDING
             places = iter(range(len(expr.args)))
             return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
+        if isinstance(expr, Cast) and can_cast(expr.arg.type, expr.type) and plain and not reads_zone(expr):
+            return expr.rebuilt(lambda child: self.number(child, guarded=guarded))
         tree = self.text(expr, guarded=guarded, nested=False)
         name = f"\0{len(self.pairs)}"  # of no column
         key = Key(expr.type, Column(expr.type, "l", (name,)), name=name)
@@ -91,6 +124,8 @@ class _Decider:
                     raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
                 if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
+                if self.inner and not _agrees_with_spark(op, taken):
+                    raise _Undecidable(expr)
                 return Call(FUNCTIONS[op].yields, op, tuple(taken))
             case Call(op=op, args=args) if op in OPERATORS:
                 held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
@@ -135,6 +170,19 @@ def _uncast(expr: Expr) -> Expr:
     return expr.arg if isinstance(expr, Cast) and expr.type == UNKNOWN else expr
 
 
+def _within_bound(expr: Expr) -> Expr:
+    """``levenshtein(a, b) <= 2`` as ``levenshtein(a, b, 2) >= 0``: a distance that is above need not be known."""
+    match expr:
+        case Call(op=op, args=(Function(op="levenshtein", args=(_, _)) as distance, Literal(type=type, value=value))):
+            most = {"<=": 0, ">": 0, "<": -1, ">=": -1}.get(op)
+            if most is None or type != INT or value is None or value + most < 0:
+                return expr
+            bound = Literal(INT, value + most, str(value + most))
+            within = replace(distance, args=(*distance.args, bound))
+            return replace(expr, op=">=" if op in ("<", "<=") else "<", args=(within, Literal(INT, 0, "0")))
+    return expr
+
+
 def _is_zoned_difference(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.op == "-" and [child.type for child in expr.children] == [TIMESTAMP] * 2
 
@@ -147,6 +195,25 @@ def _is_held(type: Type) -> bool:
 
 def _is_element(type: Type) -> bool:
     return (type.is_plain or type in (STRING, BINARY)) and not (type.is_interval or type.is_timestamp)
+
+
+_CASED = frozenset(("lower", "upper", "ilike"))
+"""Functions that go by tables of Unicode, of which Java and Python may have different versions."""
+
+
+def _agrees_with_spark(op: str, args: list[Expr]) -> bool:
+    """Whether a function yields for all strings what it yields in Spark: whatever letters and patterns rows hold."""
+    if op in _CASED:
+        return False
+    if op not in PATTERNS:
+        return True
+    constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
+    if len(constants) < len(args) - 1:
+        return False
+    try:
+        return None in constants or FUNCTIONS[op].value("", *constants) in (True, False)
+    except EvaluationError:
+        return False
 
 
 def _is_escape(literal: Expr) -> bool:

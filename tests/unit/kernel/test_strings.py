@@ -29,7 +29,6 @@ def columns(pairs: list[tuple[str, str]]) -> tuple[Strings, Strings]:
         (strings.starts_with, "startswith"),
         (strings.ends_with, "endswith"),
         (strings.contains, "contains"),
-        (strings.distances, "levenshtein"),
     ],
 )
 @given(pairs=PAIRS)

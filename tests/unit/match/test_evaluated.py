@@ -1,5 +1,6 @@
 """Conditions on strings and arrays hold for exactly the pairs for which `evaluate` says so."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.functions import FUNCTIONS, OPERATORS, PATTERNS
 from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.predicate import Predicate, parse
+from streamjoin.predicate.classify import may_raise
+from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spec.side import Side
 from tests.conditions.texts import CONDITIONS, SCHEMA, SIDES
 
@@ -27,13 +30,15 @@ _ARROW = {
     "array<int>": pa.list_(pa.int32()),
     "boolean": pa.bool_(),
     "int": pa.int32(),
+    "double": pa.float64(),
 }
 
 
 def rows_of(predicate: Predicate, side: Side, rows: Sequence[dict[str, Any]]) -> Rows:
     def column(key: Any) -> KeyColumn:
+        computed = key.arg if key.type == key.arg.type else key
         values = pa.array(
-            [evaluate(key.arg, *((row, {}) if side == "l" else ({}, row))) for row in rows], _ARROW[str(key.type)]
+            [evaluate(computed, *((row, {}) if side == "l" else ({}, row))) for row in rows], _ARROW[str(key.type)]
         )
         valid = values.is_valid().to_numpy(zero_copy_only=False)
         mask = None if valid.all() else valid
@@ -82,6 +87,55 @@ def test_a_matcher_finds_the_pairs(text: str, left: list[Any], right: list[Any],
     found = sorted((int(a), int(b)) if probe == "l" else (int(b), int(a)) for a, b in pairs)
     known = {pair for pair, match in wanted.items() if match is not None}
     assert [pair for pair in found if pair in known] == sorted(pair for pair, match in wanted.items() if match), text
+
+
+@given(CONDITIONS, SIDES, SIDES, st.sampled_from("lr"))
+@settings(max_examples=300)
+def test_an_inner_join_s_matcher_and_spark_find_the_pairs(
+    text: str, left: list[Any], right: list[Any], probe: Side
+) -> None:
+    """The matcher takes its part without an error, whatever the patterns; Spark, here `evaluate`, takes the rest."""
+    if (predicate := in_inner_join(text)) is None:
+        return
+    sides = {"l": rows_of(predicate, "l", left), "r": rows_of(predicate, "r", right)}
+    matcher = Matcher(predicate, within("1 second"))
+    build: Side = "r" if probe == "l" else "l"
+    segment = matcher.prepare(build, Segment("s", sides[build]))
+    found = {
+        (int(a), int(b)) if probe == "l" else (int(b), int(a))
+        for p in matcher.pairs(probe, sides[probe], segment)
+        for a, b in zip(p.probe, p.build, strict=True)
+    }
+    for pair in itertools.product(range(len(left)), range(len(right))):
+        l, r = left[pair[0]], right[pair[1]]
+        if (match := outcome(predicate, l, r)) is not None:
+            kept = pair in found and all(evaluate(c.exact, l, r) is True for c in predicate.residual)
+            assert kept == match, text
+
+
+def in_inner_join(text: str) -> Predicate | None:
+    """The condition as an inner join has it; None for what names one side only, or fails on rows before the join."""
+    try:
+        predicate = parse(text, SCHEMA, SCHEMA).move_to_worker()
+    except StreamJoinError:
+        return None
+    before = [c for c in predicate.conjuncts if isinstance(c, OneSided) and may_raise(c.exact)]
+    return None if before else predicate
+
+
+def test_much_of_what_is_drawn_is_moved_to_the_worker() -> None:
+    drawn: list[Predicate] = []
+
+    @given(CONDITIONS)
+    @settings(max_examples=200, database=None)
+    def draw(text: str) -> None:
+        if (predicate := in_inner_join(text)) is not None:
+            drawn.append(predicate)
+
+    draw()
+    kinds = [conjunct.kind for predicate in drawn for conjunct in predicate.conjuncts]
+    assert kinds.count("evaluated") > 20
+    assert kinds.count("residual") > 20
 
 
 def test_most_of_what_is_drawn_is_decided() -> None:

@@ -262,10 +262,10 @@ def run(
     _need_spark()
     from streamjoin.cli.files import FileJoin, window_of
     from streamjoin.cli.layout import layout_of
-    from streamjoin.spec.how import how_of, lets_out
+    from streamjoin.spec.how import emits_unmatched, how_of
 
     try:
-        waits = lets_out(how_of(o["how"]))
+        waits = emits_unmatched(how_of(o["how"]))
         arguments = {
             "on": o["on"],
             "window": window_of(within_, between_, tumbling_),

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from streamjoin import StreamJoinError
 from streamjoin.pane import KeyColumn, Rows, Segment, SegmentError, Zone, no_columns
 from streamjoin.pane.container import MAGIC, VERSION, Contents, pack
-from tests.segments import INDEX, KEYS, PAYLOADS, everything, plain, rows_of_all_types, stamped
+from tests.segments import INDEX, KEYS, PAYLOADS, everything, map_file, plain, rows_of_all_types, stamped, write
 
 SEGMENT = Segment("l17", everything(), INDEX)
 BYTES = SEGMENT.to_bytes()
 
 
 def assert_same(found: Segment, given: Segment) -> None:
-    assert (found.name, found.zones) == (given.name, given.zones)
+    assert (found.name, found.rows.zones) == (given.name, given.rows.zones)
     assert plain(found.rows) == plain(given.rows)
     assert [key.values.dtype for key in found.rows.keys] == [key.values.dtype for key in given.rows.keys]
     assert found.rows.payload.schema.equals(given.rows.payload.schema, check_metadata=True)
@@ -85,7 +85,7 @@ def test_an_index_of_objects_is_refused() -> None:
 
 def test_zones_leave_out_null_and_nan() -> None:
     low, high, nan = (
-        dict(zip(KEYS, end, strict=True)) for end in (SEGMENT.low.keys, SEGMENT.high.keys, SEGMENT.zones.nan)
+        dict(zip(KEYS, end, strict=True)) for end in (SEGMENT.low.keys, SEGMENT.high.keys, SEGMENT.rows.zones.nan)
     )
     assert (SEGMENT.low.time, SEGMENT.high.time, SEGMENT.low.rank, SEGMENT.high.rank) == (-10, 30, 4, 7)
     assert {name: (low[name], high[name], nan[name]) for name in KEYS} == {
@@ -118,7 +118,7 @@ def test_zones_are_the_least_and_greatest(rows: list[tuple[int, float | None]]) 
     assert segment.low.time == min((t for t, _ in rows), default=None)
     assert segment.high.time == max((t for t, _ in rows), default=None)
     assert (segment.low.keys, segment.high.keys) == ((min(known, default=None),), (max(known, default=None),))
-    assert segment.zones.nan == (any(value is not None and math.isnan(value) for _, value in rows),)
+    assert segment.rows.zones.nan == (any(value is not None and math.isnan(value) for _, value in rows),)
 
 
 # The same bytes
@@ -158,6 +158,34 @@ def test_what_lies_under_a_null_does_not_show() -> None:
     assert one == other
 
 
+@given(rows_of_all_types(), st.integers(0, 9))
+def test_rows_that_were_read_are_given_back_as_the_bytes_they_were_read_from(rows: Rows, first: int) -> None:
+    written = Segment("l1", rows).to_bytes()
+    read = Segment.from_bytes(written, "l2")
+    assert read.to_bytes() == Segment("l3", read.rows.slice(0)).to_bytes() == written
+    assert rows.rank is not None or replace(read, name="l4").to_bytes() is written
+    ranked = read.rows.with_rank(first)
+    assert Segment("l5", ranked).to_bytes() == Segment("l6", ranked.slice(0)).to_bytes()
+    assert_same(Segment.from_bytes(Segment("l7", ranked).to_bytes(), "l7"), Segment("l7", rows.with_rank(first)))
+
+
+@given(rows_of_all_types(), st.data())
+def test_rows_that_changed_since_they_were_read_are_not(rows: Rows, data: st.DataObject) -> None:
+    read = Segment.from_bytes(Segment("l1", rows).to_bytes(), "l2").rows
+    at = np.array(data.draw(st.lists(st.integers(0, len(rows) - 1)) if len(rows) else st.just([])), np.int64)
+    for changed in (
+        read.take(at),
+        read.slice(0, len(rows) // 2),
+        Rows.concat([read, read]),
+        replace(read, payload=no_columns(len(rows))),
+        replace(read, route=None),
+    ):
+        assert changed.source is None
+        assert_same(Segment.from_bytes(Segment("l3", changed).to_bytes(), "l3"), Segment("l3", changed))
+    indexed = Segment("l4", read, INDEX)
+    assert_same(Segment.from_bytes(indexed.to_bytes(), "l4"), indexed)
+
+
 # Without copying
 
 
@@ -168,7 +196,12 @@ def address(buffer: Any) -> int:
 def extents(segment: Segment) -> dict[str, tuple[int, int]]:
     """First and last address of every buffer of a segment."""
     rows = segment.rows
-    arrays = {"time": rows.time, "rank": rows.rank, **{f"index {name}": a for name, a in segment.index.items()}}
+    arrays = {
+        "time": rows.time,
+        "rank": rows.rank,
+        "route": rows.route,
+        **{f"index {name}": a for name, a in segment.index.items()},
+    }
     columns = {f"payload {name}": column for name, column in zip(rows.payload.schema.names, rows.payload, strict=True)}
     for i, key in enumerate(rows.keys):
         arrays |= {f"key {i}": key.values, f"valid {i}": key.valid}
@@ -203,14 +236,14 @@ def test_a_large_file_is_used_where_it_lies(tmp_path: Path) -> None:
     time = np.arange(count)
     payload = pa.record_batch({"a": time, "s": pa.array(["word"] * 1000).take(pa.array(time % 1000))})
     rows = Rows(time, (KeyColumn(time * 0.5),), payload)
-    Segment("l1", rows, {"order": time[::-1]}).write(tmp_path / "l1.segment")
+    write(Segment("l1", rows, {"order": time[::-1]}), tmp_path / "l1.segment")
     del rows, payload
     assert 100e6 < (tmp_path / "l1.segment").stat().st_size < 120e6
 
     arrow_before = pa.total_allocated_bytes()
     tracemalloc.start()
     try:
-        segment = Segment.open(tmp_path / "l1.segment")
+        segment = map_file(tmp_path / "l1.segment")
         assert segment.index["order"][:3].tolist() == [count - 1, count - 2, count - 3]
         assert segment.rows.keys[0].values.sum() == (count - 1) * count / 4
         assert segment.rows.payload.column("s")[count - 1].as_py() == "word"
@@ -371,33 +404,16 @@ def test_without_verification_the_directory_is_still_checked() -> None:
 # Files
 
 
-def test_a_file_is_named_as_its_segment(tmp_path: Path) -> None:
-    for name in ("l17", "l3-l17@t-5r7"):
-        path = tmp_path / f"{name}.segment"
-        SEGMENT.write(path)
-        assert_same(Segment.open(path), replace(SEGMENT, name=name))
-        assert Segment.open(str(path), "other").name == "other"
-    assert path.read_bytes() == BYTES
-
-
 def test_a_segment_outlives_its_file(tmp_path: Path) -> None:
-    SEGMENT.write(tmp_path / "l17")
-    segment = Segment.open(tmp_path / "l17")
-    Segment("l17", stamped([1])).write(tmp_path / "l17")
+    write(SEGMENT, tmp_path / "l17")
+    segment = map_file(tmp_path / "l17")
+    write(Segment("l17", stamped([1])), tmp_path / "l17")
     (tmp_path / "l17").unlink()
     assert_same(segment, SEGMENT)
 
 
-def test_a_missing_file_is_missing_and_an_empty_one_is_damaged(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Segment.open(tmp_path / "l17.segment")
-    (tmp_path / "l17.segment").touch()
-    with pytest.raises(SegmentError, match=r"^segment l17: cut short: the file is empty$"):
-        Segment.open(tmp_path / "l17.segment")
-
-
 def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    SEGMENT.write(tmp_path / "l17")
+    write(SEGMENT, tmp_path / "l17")
 
     def full(*_: object) -> None:
         raise OSError("no space left")
@@ -405,22 +421,22 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "replace", full)
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="no space left"):
-        Segment("l17", stamped([1])).write(tmp_path / "l17")
+        write(Segment("l17", stamped([1])), tmp_path / "l17")
     assert [path.name for path in tmp_path.iterdir()] == ["l17"]
-    assert_same(Segment.open(tmp_path / "l17"), SEGMENT)
+    assert_same(map_file(tmp_path / "l17"), SEGMENT)
 
 
 def test_a_file_that_many_write_is_always_whole(tmp_path: Path) -> None:
     versions = [Segment("l1", stamped(range(1000 * i))) for i in range(1, 5)]
-    versions[0].write(tmp_path / "l1")
+    write(versions[0], tmp_path / "l1")
     writers = [
-        threading.Thread(target=lambda v=version: [v.write(tmp_path / "l1") for _ in range(20)])  # type: ignore[misc]
+        threading.Thread(target=lambda v=version: [write(v, tmp_path / "l1") for _ in range(20)])  # type: ignore[misc]
         for version in versions
     ]
     for writer in writers:
         writer.start()
     while any(writer.is_alive() for writer in writers):
-        assert len(Segment.open(tmp_path / "l1")) % 1000 == 0
+        assert len(map_file(tmp_path / "l1")) % 1000 == 0
     assert [path.name for path in tmp_path.iterdir()] == ["l1"]
 
 

@@ -62,7 +62,7 @@ class Contents:
 
     notes: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
-    batches: Mapping[str, Any]  # pa.RecordBatch
+    batches: Mapping[str, Any]  # pa.RecordBatch; to be packed, also the memoryview of an Arrow IPC stream
 
 
 def pack(contents: Contents) -> list[Buffer]:
@@ -83,10 +83,14 @@ def pack(contents: Contents) -> list[Buffer]:
 
 def replace_notes(buffer: Buffer, notes: dict[str, Any]) -> list[Buffer]:
     """The same container with other notes: its body is neither copied nor hashed."""
-    view = memoryview(buffer).cast("B").toreadonly()
-    encoded, checksum = _open(view, "")
-    body = view[_START + len(encoded) :]
-    return [_pack_head(json.loads(bytes(encoded)) | {"notes": notes}, len(body), checksum), body]
+    encoded, body, checksum = _open(buffer, "")
+    return [_pack_head(json.loads(encoded) | {"notes": notes}, len(body), checksum), body]
+
+
+def find_streams(buffer: Buffer) -> dict[str, memoryview]:
+    """The batches of a container as the Arrow IPC streams that they are in it."""
+    encoded, body, _ = _open(buffer, "")
+    return {name: body[start : start + length] for name, (start, length) in json.loads(encoded)["batches"].items()}
 
 
 def _pack_head(directory: dict[str, Any], body: int, checksum: int) -> bytes:
@@ -119,13 +123,11 @@ def unpack(buffer: Buffer, name: str, *, verify: bool = True) -> Contents:
 
     Without `verify` the body is taken on trust: only for bytes that were verified since they were written.
     """
-    view = memoryview(buffer).cast("B").toreadonly()
-    encoded, checksum = _open(view, name)
-    body = view[_START + len(encoded) :]
+    encoded, body, checksum = _open(buffer, name)
     if verify and (found := xxh3_64_intdigest(body)) != checksum:
         raise SegmentError(name, f"damaged: its checksum is {found:016x}, {checksum:016x} was written")
     try:
-        directory = json.loads(bytes(encoded))
+        directory = json.loads(encoded)
         return Contents(
             directory["notes"],
             {key: _read_array(body, *where) for key, where in directory["arrays"].items()},
@@ -135,8 +137,9 @@ def unpack(buffer: Buffer, name: str, *, verify: bool = True) -> Contents:
         raise SegmentError(name, f"cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _open(view: memoryview, name: str) -> tuple[memoryview, int]:
-    """The directory and the body's checksum, after everything but the body was checked."""
+def _open(buffer: Buffer, name: str) -> tuple[bytes, memoryview, int]:
+    """The directory, the body and its checksum, after everything but the body was checked."""
+    view = memoryview(buffer).cast("B").toreadonly()
     if len(view) < _START:
         if MAGIC.startswith(bytes(view[: len(MAGIC)])):
             raise SegmentError(name, f"cut short: {len(view)} bytes, a header alone has {_START}")
@@ -157,7 +160,7 @@ def _open(view: memoryview, name: str) -> tuple[memoryview, int]:
     if len(view) != length:
         what = "cut short" if len(view) < length else "followed by something else"
         raise SegmentError(name, f"{what}: {len(view)} bytes, {length} were written")
-    return directory, checksum
+    return bytes(directory), view[_START + directory_length :], checksum
 
 
 def _read_array(body: memoryview, dtype: str, shape: list[int], offset: int) -> NDArray[Any]:
@@ -193,6 +196,8 @@ def _view_bytes(array: NDArray[Any]) -> Buffer:
 
 
 def _write_ipc(batch: Any) -> Buffer:
+    if isinstance(batch, memoryview):
+        return batch
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(_canonicalize(batch))

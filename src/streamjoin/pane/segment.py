@@ -10,7 +10,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.pane.container import Buffer, Contents, SegmentError, bound_size, pack, replace_notes, unpack
+from streamjoin.pane.container import (
+    Buffer,
+    Contents,
+    SegmentError,
+    bound_size,
+    find_streams,
+    pack,
+    replace_notes,
+    unpack,
+)
 from streamjoin.pane.key import KeyColumn
 from streamjoin.pane.rows import Rows
 from streamjoin.pane.zones import Zone, Zones
@@ -63,16 +72,21 @@ class Segment:
     def to_bytes(self) -> bytes:
         """The segment in one piece; the same rows and index give the same bytes, whatever the name.
 
-        Rows that were read from bytes, and have no index since, are these bytes again: nothing is packed or hashed.
+        Rows that were read from bytes are these bytes again, unless they have an index now.
         """
         pieces = self.pack()
         return pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else b"".join(pieces)
 
     def pack(self) -> list[Buffer]:
         """The bytes of `to_bytes` in pieces, without copying them together; the digest is in the first."""
-        if self.rows.source is None or self.index:
-            return pack(self._to_contents(map(_canonicalize, self.rows.keys)))
-        return [self.rows.source] if self.rows.rank is None else replace_notes(self.rows.source, self._to_notes())
+        source = self.rows.source
+        if source is not None and not self.index:
+            return [source] if self.rows.rank is None else replace_notes(source, self._to_notes())
+        contents = self._to_contents(map(_canonicalize, self.rows.keys))
+        if source is not None:
+            streams = find_streams(source)
+            contents = replace(contents, batches={name: streams[name] for name in contents.batches})
+        return pack(contents)
 
     def bound_size(self) -> int:
         """At least as many bytes as `pack` gives, and few more; costs next to nothing."""

@@ -183,6 +183,7 @@ def test_rows_that_changed_since_they_were_read_are_not(rows: Rows, data: st.Dat
         assert changed.source is None
         assert_same(Segment.from_bytes(Segment("l3", changed).to_bytes(), "l3"), Segment("l3", changed))
     indexed = Segment("l4", read, INDEX)
+    assert indexed.to_bytes() == Segment("l5", read.slice(0), INDEX).to_bytes()
     assert_same(Segment.from_bytes(indexed.to_bytes(), "l4"), indexed)
 
 

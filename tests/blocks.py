@@ -82,9 +82,9 @@ class StateStore:
         self.entries |= worker.take_changed_flags()
         for name in worker.take_dropped_names():
             del self.entries[name]
-        self.manifest = worker.manifest()
+        self.manifest = worker.to_manifest()
         if self.cache is not None:
-            self.cache |= {segment.name: segment for segment in worker.segments()}
+            self.cache |= {segment.name: segment for segment in worker.list_segments()}
 
     def restore(self, plan: Plan) -> Worker:
         return Worker.restore(plan, self.manifest, self.fetch)

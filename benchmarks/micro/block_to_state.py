@@ -56,7 +56,7 @@ def run(how: str, schema: pa.Schema, n: int) -> tuple[float, float, float, float
         for segment in worker.take_new_segments():
             assert segment.to_bytes()
         clock.append(time.process_time())
-        fresh = [segment for segment in worker.segments() if len(segment) == n]
+        fresh = [segment for segment in worker.list_segments() if len(segment) == n]
         for segment in fresh[-2:]:
             assert segment.pack()
         clock.append(time.process_time())

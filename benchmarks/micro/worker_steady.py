@@ -63,7 +63,7 @@ def batches(worker: Worker, window: int, values: int, rng: np.random.Generator) 
         start = time.process_time()
         matches = sum(found.num_rows for found in worker.process(left, right, watermark=first))
         seconds = time.process_time() - start
-        written = sum(len(s.to_bytes()) for s in worker.take_new_segments()) + len(worker.manifest())
+        written = sum(len(s.to_bytes()) for s in worker.take_new_segments()) + len(worker.to_manifest())
         written += sum(map(len, worker.take_changed_flags().values()))
         worker.take_dropped_names()
         yield seconds, matches, written

@@ -38,7 +38,7 @@ before = resident()
 for part in range(2 * PARTS):  # twice the window: the first half expires
     first, last = part * SPAN // PARTS, (part + 1) * SPAN // PARTS
     list(worker.process(block(ROWS // PARTS, first, last), block(ROWS // PARTS, first, last), watermark=first))
-segments = worker.segments()
+segments = worker.list_segments()
 print(json.dumps({
     "live": worker.size.live_left + worker.size.live_right,
     "columns": (worker.size.live_left + worker.size.live_right) * 24,

@@ -7,7 +7,6 @@ from streamjoin.pane.limit import NO_TIME, Limit
 from streamjoin.pane.panes import Panes
 from streamjoin.pane.rows import Rows, no_columns
 from streamjoin.pane.segment import Segment, write_whole
-from streamjoin.pane.zones import Zone, Zones
 
 __all__ = [
     "NO_TIME",
@@ -17,8 +16,6 @@ __all__ = [
     "Rows",
     "Segment",
     "SegmentError",
-    "Zone",
-    "Zones",
     "key_column",
     "no_columns",
     "numbers",

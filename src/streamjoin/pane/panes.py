@@ -9,15 +9,15 @@ Here a pane is a stretch of the stream in which its latest time, the *front*, mo
                closed panes: a segment each | the open pane: each segment at most half as large as the one before
 
 Why 1/16: only the oldest pane holds expired rows, so 1/16 bounds what memory and time-checks are wasted, while a
-probe meets 16 or so closed panes and log2(n) segments of the open one. Twice as many panes would save 3 % of the memory
+probe visits 16 or so closed panes and log2(n) segments of the open one. Twice as many panes would save 3 % of memory
 for nearly twice the segments. CellJoin's Eq. 3-4 weigh the same two costs, that of a basic window and that of its size.
 
 In the open pane segments merge as in a binary counter: a row is copied at most log2(n) times, once more when its pane
 closes, and once more if closed panes become too many. All of it is decided from zone maps and counts.
 
 What comes out of order needs no place of its own: the front does not move back, so a late block, however old, joins
-the pane that is open when it arrives and stays until that pane goes. Once expired rows are half
-as many as live ones, the segments that are full of them are copied without them: some two copies for each of them.
+the pane that is open when it arrives and stays until that pane goes. Once expired rows are half as many as live ones,
+the segments that are full of them are copied without them: some two copies for each of them.
 Times that panes cannot part (a front far ahead of all other rows, many windows between two watermarks) cost such
 copies, but break neither the bound on memory nor that on segments: more than 34 closed panes are merged by size alone.
 """
@@ -118,7 +118,7 @@ class Panes:
     def expire(self, time: int | None, rank: int = 0) -> list[str]:
         """Drop rows before this time or before this rank; a limit never moves back.
 
-        A segment stays as long as one of its rows is live, so whoever probes it checks the time of each row. Returns
+        A segment stays as long as one of its rows is live, so a probe checks the time of each row. Returns
         the names of segments that arrived and are not needed any longer.
         """
         before = self._limit
@@ -129,7 +129,7 @@ class Panes:
         self._compact()
         return gone
 
-    def manifest(self) -> dict[str, Any]:
+    def to_manifest(self) -> dict[str, Any]:
         """Plain data, fit for JSON, from which `restore` makes the same list; its length does not depend on rows."""
         return {
             "span": self._span,

@@ -271,13 +271,13 @@ class CellBatch:
         for name in worker.take_dropped_names():
             state.remove(name)
         now: dict[str, str] = {}
-        for segment in worker.segments():
+        for segment in worker.list_segments():
             written = self._found.get(segment.name) or self._cache.put(segment)
             if written is None:
                 self._counts["uncached_segments"] += 1
             else:
                 now[segment.name] = written
-        state.save(self._job, worker.manifest(), now)
+        state.save(self._job, worker.to_manifest(), now)
         self._cache.sweep([*state.cached.items(), *now.items()])
 
     def _count(self, worker: "Worker") -> None:

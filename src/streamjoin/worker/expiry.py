@@ -83,9 +83,9 @@ def time_unmatched(
             return np.where(evicted, when, latest)
         case Both(count, within):
             evicted, when = evictors.find(rank, count.kept(side))
-            chance = _find_last_match(within, side, time)
+            last_match = _find_last_match(within, side, time)
             decided = time_unmatched(within, side, time, rank, evictors, latest)
-            counted = evicted & ((when < chance) | ((when == chance) & (when < decided)))
+            counted = evicted & ((when < last_match) | ((when == last_match) & (when < decided)))
             return np.where(counted, when, decided)
     raise TypeError(f"not a window: {window!r}")
 

@@ -143,14 +143,14 @@ class Store:
         """The flags that have changed since the last call."""
         return {} if self.flags is None else {self._name_page(n): page for n, page in self.flags.take_changes().items()}
 
-    def manifest(self) -> dict[str, Any]:
+    def to_manifest(self) -> dict[str, Any]:
         """All but rows and flags, as JSON can say it."""
         return {
             "named": self._named,
             "ranked": self.ranked,
             "unmatched": self.unmatched,
             "dropped": 0 if self.flags is None else self.flags.dropped,
-            "panes": self._panes.manifest(),
+            "panes": self._panes.to_manifest(),
             "waiting": pack_names(list(self.waiting)),
             "flags": [] if self.flags is None else self.flags.pages,
         }

@@ -98,7 +98,7 @@ class Worker:
             left.nbytes + right.nbytes,
         )
 
-    def manifest(self) -> bytes:
+    def to_manifest(self) -> bytes:
         """What is to be stored anew after every batch: small, and in it the names of all that is stored besides."""
         self._require_batch_over()
         return json.dumps(
@@ -107,7 +107,7 @@ class Worker:
                 "plan": self.plan.fingerprint,
                 "watermark": self._watermark,
                 "latest": self._latest,
-                "sides": {side: store.manifest() for side, store in self._stores.items()},
+                "sides": {side: store.to_manifest() for side, store in self._stores.items()},
             },
             separators=(",", ":"),
         ).encode()
@@ -124,7 +124,7 @@ class Worker:
         """The names under which something was stored that is not needed any more since the last call."""
         return self._get_journal().take_dropped()
 
-    def segments(self) -> list[Segment]:
+    def list_segments(self) -> list[Segment]:
         """What can be probed now, indexed and merged: for a cache, from which `restore` takes by name what it finds."""
         return [segment for store in self._stores.values() for segment in store.segments]
 

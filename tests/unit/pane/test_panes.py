@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamjoin import StreamJoinError
-from streamjoin.pane import Panes, Rows, Segment, SegmentError, Zones, held
+from streamjoin.pane import Panes, Rows, Segment, SegmentError, held
 from streamjoin.pane import panes as panes_module
 from streamjoin.pane.manifest import pack_names, unpack_names
+from streamjoin.pane.zones import Zones
 from tests.segments import stamped
 
 SPAN = 160
@@ -457,7 +458,7 @@ def test_panes_are_restored_from_what_arrived(steps: list[Add | Expire], cut: in
     model = Model(Panes(SPAN))
     for step in steps[:cut]:
         model.do(step)
-    manifest = json.loads(json.dumps(model.panes.manifest()))
+    manifest = json.loads(json.dumps(model.panes.to_manifest()))
     merged = {segment.name: segment for segment in model.panes.segments}
 
     def fetch(name: str) -> Segment:
@@ -476,7 +477,7 @@ def test_panes_are_restored_from_what_arrived(steps: list[Add | Expire], cut: in
         ]
         for mine, other in zip(again.segments, model.panes.segments, strict=True):
             assert mine.to_bytes() == other.to_bytes()
-        assert again.manifest() == model.panes.manifest()
+        assert again.to_manifest() == model.panes.to_manifest()
 
 
 def test_a_manifest_does_not_grow_with_the_stream() -> None:
@@ -484,7 +485,7 @@ def test_a_manifest_does_not_grow_with_the_stream() -> None:
     for i in range(4000):
         model.do([i, i])
         if i in (500, 3999):
-            size = len(json.dumps(model.panes.manifest()))
+            size = len(json.dumps(model.panes.to_manifest()))
             assert size < 220 * len(model.panes) + 200
     assert len(parts_of(model.panes)) == 4000
 
@@ -495,7 +496,9 @@ def test_a_cached_segment_saves_fetching_its_parts() -> None:
         model.do([i])
     segments = {segment.name: segment for segment in model.panes.segments}
     fetched = []
-    Panes.restore(model.panes.manifest(), lambda name: fetched.append(name) or model.stored[name], cached=segments.get)  # type: ignore[func-returns-value]
+    Panes.restore(
+        model.panes.to_manifest(), lambda name: fetched.append(name) or model.stored[name], cached=segments.get
+    )  # type: ignore[func-returns-value]
     assert list(segments) == ["l0-l3", "l4-l5"]
     assert fetched == []
 
@@ -506,9 +509,9 @@ def test_rows_that_do_not_fit_the_manifest_are_an_error() -> None:
         model.do([i])
     other = {name: Segment(name, stamped([1, 2])) for name in model.stored}
     with pytest.raises(SegmentError, match=r"^segment l0-l1: has 4 rows; the manifest says 2$"):
-        Panes.restore(model.panes.manifest(), other.__getitem__)
+        Panes.restore(model.panes.to_manifest(), other.__getitem__)
     with pytest.raises(SegmentError, match=r"^segment l0-l1: has 1 rows; the manifest says 2$"):
-        Panes.restore(model.panes.manifest(), other.__getitem__, cached=lambda name: model.stored["l0"])
+        Panes.restore(model.panes.to_manifest(), other.__getitem__, cached=lambda name: model.stored["l0"])
 
 
 @given(st.lists(st.sampled_from(["l8", "l9", "l10", "l11", "r12", "l012", "l09", "x", "", "9", "10", "l9\n", "l10\n"])))

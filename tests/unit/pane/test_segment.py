@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin import StreamJoinError
-from streamjoin.pane import KeyColumn, Rows, Segment, SegmentError, Zone, no_columns
+from streamjoin.pane import KeyColumn, Rows, Segment, SegmentError, no_columns
 from streamjoin.pane.container import MAGIC, VERSION, Contents, pack
+from streamjoin.pane.zones import Zone
 from tests.segments import INDEX, KEYS, PAYLOADS, everything, map_file, plain, rows_of_all_types, stamped, write
 
 SEGMENT = Segment("l17", everything(), INDEX)

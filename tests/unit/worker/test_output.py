@@ -32,7 +32,7 @@ def test_small_blocks_are_put_together() -> None:
     worker = Worker(plan_of(within(us(1000))))
     for t in range(40):
         list(worker.process(left((t, 0)), (), 0))
-    assert len(worker.segments()) > 1
+    assert len(worker.list_segments()) > 1
     assert [block.num_rows for block in worker.process((), right((40, 0)), 0)] == [40]
 
 

@@ -48,7 +48,7 @@ def test_state_holds_no_index_and_the_cache_does() -> None:
     worker = Worker(plan_of())
     list(worker.process(left((0, 1)), right((0, 1))))
     assert all(not segment.index for segment in worker.take_new_segments())
-    assert all(segment.index for segment in worker.segments())
+    assert all(segment.index for segment in worker.list_segments())
 
 
 def test_a_manifest_is_plain_and_does_not_grow_with_the_rows() -> None:
@@ -56,7 +56,7 @@ def test_a_manifest_is_plain_and_does_not_grow_with_the_rows() -> None:
     for rows in (1, 1000):
         worker = Worker(plan_of(how="full"))
         list(worker.process(left(*[(t, t) for t in range(rows)]), right((0, 0)), 0))
-        manifest = worker.manifest()
+        manifest = worker.to_manifest()
         assert json.loads(manifest)["watermark"] == 0
         sizes.append(len(manifest))
     assert sizes[1] < sizes[0] + 50
@@ -67,7 +67,7 @@ def test_a_manifest_stays_small_however_many_batches_the_window_holds(window: Wi
     worker = Worker(plan_of(window, "full"))
     for t in range(800):
         list(worker.process(left((t, 0)), right((t, 1)), max(0, t - 100)))
-        assert len(worker.manifest()) < 13_000  # a few segments for each sixteenth of the window
+        assert len(worker.to_manifest()) < 13_000  # a few segments for each sixteenth of the window
 
 
 def test_state_of_another_plan_or_format_is_refused() -> None:
@@ -113,7 +113,7 @@ def test_a_merged_segment_is_taken_from_the_cache_by_its_name() -> None:
     for t in range(10):
         list(worker.process(left((t, 0)), (), 0))
         stored |= {segment.name: segment.to_bytes() for segment in worker.take_new_segments()}
-    merged = {segment.name: segment for segment in worker.segments() if len(segment.parts) > 1}
+    merged = {segment.name: segment for segment in worker.list_segments() if len(segment.parts) > 1}
     assert merged
     asked: list[str] = []
 
@@ -121,7 +121,7 @@ def test_a_merged_segment_is_taken_from_the_cache_by_its_name() -> None:
         asked.append(name)
         return merged.get(name) or stored.get(name)
 
-    restored = Worker.restore(worker.plan, worker.manifest(), fetch)
+    restored = Worker.restore(worker.plan, worker.to_manifest(), fetch)
     assert not {part for segment in merged.values() for part in segment.parts} & set(asked)
     assert len(pairs(restored.process((), right((5, 0)), 0))) == 10
 

@@ -53,18 +53,23 @@ def test_a_count_window_keeps_no_more_than_it_counts() -> None:
     list(worker.process((), (), 90))
     assert (worker.size.waiting_left, worker.size.waiting_right) == (10, 10)
     assert (worker.size.live_left, worker.size.live_right) == (3, 2)
-    assert sum(map(len, worker.segments())) == 5
+    assert sum(map(len, worker.list_segments())) == 5
 
 
 def test_a_batch_must_be_over_before_the_next_and_before_its_state_is_taken() -> None:
     worker = Worker(plan_of(block_rows=1))
     results = worker.process(left((0, 0), (0, 0)), right((0, 0)))
     next(results)
-    for use in (worker.manifest, worker.take_new_segments, worker.take_dropped_names, lambda: list(worker.process())):
+    for use in (
+        worker.to_manifest,
+        worker.take_new_segments,
+        worker.take_dropped_names,
+        lambda: list(worker.process()),
+    ):
         with pytest.raises(StreamJoinError, match="not over"):
             use()
     list(results)
-    assert worker.manifest()
+    assert worker.to_manifest()
 
 
 def test_a_watermark_does_not_move_back() -> None:
@@ -74,7 +79,7 @@ def test_a_watermark_does_not_move_back() -> None:
     for back in (4, None):
         with pytest.raises(StreamJoinError, match=f"went back from 5 to {back}"):
             list(worker.process(watermark=back))
-    assert worker.manifest()  # which a refused batch leaves as it is
+    assert worker.to_manifest()  # which a refused batch leaves as it is
 
 
 def test_after_the_end_everything_is_late() -> None:

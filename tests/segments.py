@@ -114,6 +114,17 @@ def plain(rows: Rows) -> list[tuple[Any, ...]]:
     return [tuple(map(repr, row)) for row in zip(*columns, strict=True)]
 
 
+def assert_same(found: Segment, given: Segment) -> None:
+    """The same name, values, types and index."""
+    assert (found.name, found.rows.zones) == (given.name, given.rows.zones)
+    assert plain(found.rows) == plain(given.rows)
+    assert [key.values.dtype for key in found.rows.keys] == [key.values.dtype for key in given.rows.keys]
+    assert found.rows.payload.schema.equals(given.rows.payload.schema, check_metadata=True)
+    assert found.index.keys() == given.index.keys()
+    for name, array in given.index.items():
+        np.testing.assert_array_equal(found.index[name], array, strict=True)
+
+
 def _counts(column: pa.Array) -> bool:
     """Whether values are counted from the epoch, possibly further than Python's datetime reaches."""
     return pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)

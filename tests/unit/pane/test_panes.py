@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamjoin import StreamJoinError
-from streamjoin.pane import Panes, Rows, Segment, SegmentError, held
+from streamjoin.pane import Panes, Segment, SegmentError, held
 from streamjoin.pane import panes as panes_module
-from streamjoin.pane.manifest import pack_names, unpack_names
 from streamjoin.pane.zones import Zones
 from tests.segments import stamped
 
@@ -356,7 +355,7 @@ def test_panes_are_longer_where_watermarks_come_so_late_that_more_than_a_window_
 # Expiry
 
 
-def test_dead_rows_are_left_where_they_are_few_in_all() -> None:
+def test_expired_rows_are_left_where_they_are_few_in_all() -> None:
     model = Model(Panes(SPAN))
     model.do([0] + [100] * 99)
     model.do([0, 0, 100])
@@ -365,7 +364,7 @@ def test_dead_rows_are_left_where_they_are_few_in_all() -> None:
     assert model.copies.compacted == 0
 
 
-def test_dead_rows_are_left_behind_where_they_are_many() -> None:
+def test_expired_rows_are_left_behind_where_they_are_many() -> None:
     model = Model(Panes(SPAN))
     model.do([0] + [100] * 63)
     model.do([0] * 50 + [100] * 10)
@@ -514,11 +513,6 @@ def test_rows_that_do_not_fit_the_manifest_are_an_error() -> None:
         Panes.restore(model.panes.to_manifest(), other.__getitem__, cached=lambda name: model.stored["l0"])
 
 
-@given(st.lists(st.sampled_from(["l8", "l9", "l10", "l11", "r12", "l012", "l09", "x", "", "9", "10", "l9\n", "l10\n"])))
-def test_names_in_runs_are_the_names(given_names: list[str]) -> None:
-    assert list(unpack_names(json.loads(json.dumps(pack_names(given_names))))) == given_names
-
-
 # Limits
 
 
@@ -532,19 +526,3 @@ def test_what_is_too_large_is_not_merged(gap: float, monkeypatch: pytest.MonkeyP
         assert max(segment.nbytes for segment in model.panes.segments) <= 24 * 40
     model._check_rows(model.panes.segments)
     assert panes_module.MOST_CLOSED < len(model.panes) <= 300 * 7 / 20  # two neighbours are more than 40 rows
-
-
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=300), st.integers(-1, 22))
-def test_quantiles_tell_how_many_are_below_within_a_64th(numbers: list[int], limit: int) -> None:
-    told = held._count_below(held._find_quantiles(np.array(numbers)), limit, len(numbers))
-    below = sum(number < limit for number in numbers)
-    assert below <= told <= below + math.ceil(len(numbers) / 64)
-
-
-def test_rows_are_cut_without_copying_where_they_lie_together() -> None:
-    rows: Rows = stamped(range(10))
-    assert np.shares_memory(held._cut(rows, held.Limit(4)).time, rows.time)
-    assert held._cut(rows, held.Limit(4)).time.tolist() == [4, 5, 6, 7, 8, 9]
-    assert held._cut(rows, held.Limit(99)).time.tolist() == []
-    scattered = stamped([5, 0, 7, 1])
-    assert held._cut(scattered, held.Limit(4)).payload["id"].to_pylist() == [0, 2]

@@ -4,18 +4,21 @@ Key columns are what Spark computes before the join; here `evaluate` computes th
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Key
-from streamjoin.pane import KeyColumn
+from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema
-from streamjoin.reference import Joined, Row
+from streamjoin.reference import Joined, Row, content
 from streamjoin.spec.side import Side
+from streamjoin.worker import Counters, Worker
 
 ARROW = {
     "boolean": pa.bool_(),
@@ -32,14 +35,63 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def to_block(plan: Plan, side: Side, rows: Sequence[Row]) -> Block:
-    """Rows as a block: time is the column "ts", the payload the whole row."""
-    times = [row["ts"] for row in rows]
+    """Rows that have a time as a block: time is the column "ts", the payload the whole row."""
+    rows = timed(rows)
     return Block(
-        np.array([0 if t is None else t for t in times], np.int64),
-        tuple(_key_column(key, side, rows) for key in plan.keys[side]),
-        pa.RecordBatch.from_pylist([dict(row) for row in rows], plan.left if side == "l" else plan.right),
-        valid=np.array([t is not None for t in times], np.bool_),
+        Rows(
+            np.array([row["ts"] for row in rows], np.int64),
+            tuple(_key_column(key, side, rows) for key in plan.keys[side]),
+            pa.RecordBatch.from_pylist([dict(row) for row in rows], plan.payload(side)),
+            route=hash_rows(rows),
+        )
     )
+
+
+def hash_rows(rows: Iterable[Row]) -> np.ndarray:
+    """The hashes that rows are routed by."""
+    return np.array([crc32(repr(content(row)).encode()) for row in rows], np.int64)
+
+
+def send(block: Block) -> Block:
+    """The same block after the way it comes in: as bytes."""
+    return replace(block, rows=Segment.from_bytes(Segment("", block.rows).to_bytes(), "sent").rows)
+
+
+def timed(rows: Iterable[Row]) -> list[Row]:
+    """Rows without a time are dropped before a worker sees them."""
+    return [row for row in rows if row["ts"] is not None]
+
+
+def total(counted: Iterable[Counters]) -> Counters:
+    """What several batches counted together."""
+    return Counters(*(sum(values) for values in zip(*map(astuple, counted), strict=True)))
+
+
+class StateStore:
+    """What a worker has stored elsewhere: each segment once, flags when they change, a manifest after every batch."""
+
+    def __init__(self, *, caches: bool = False) -> None:
+        self.entries: dict[str, bytes] = {}
+        self.manifest = b""
+        self.cache: dict[str, Segment] | None = {} if caches else None
+
+    def save(self, worker: Worker) -> None:
+        for segment in worker.take_new_segments():
+            assert segment.name not in self.entries, "a segment is written once"
+            self.entries[segment.name] = segment.to_bytes()
+        self.entries |= worker.take_changed_flags()
+        for name in worker.take_dropped_names():
+            del self.entries[name]
+        self.manifest = worker.to_manifest()
+        if self.cache is not None:
+            self.cache |= {segment.name: segment for segment in worker.list_segments()}
+
+    def restore(self, plan: Plan) -> Worker:
+        return Worker.restore(plan, self.manifest, self.fetch)
+
+    def fetch(self, name: str) -> Segment | bytes | None:
+        cached = self.cache and self.cache.get(name)
+        return cached or self.entries.get(name)
 
 
 def _key_column(key: Key, side: Side, rows: Sequence[Row]) -> KeyColumn:

@@ -1,15 +1,17 @@
 """Rows and segments to test with: every type a payload or key may have, and comparison value by value."""
 
 import datetime as dt
+import mmap
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from streamjoin.pane import KeyColumn, Rows
+from streamjoin.pane import KeyColumn, Rows, Segment, write_whole
 
 DAY = dt.date(2024, 2, 29)
 PAYLOADS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -70,25 +72,38 @@ INDEX = {
 }
 
 
-def everything(*, rank: bool = True) -> Rows:
+def everything(*, rank: bool = True, route: bool = True) -> Rows:
     """Four rows with a column of every type and a key of every kind."""
     payload = pa.record_batch({name: pa.array(values, kind) for name, (kind, values) in PAYLOADS.items()})
     time = np.array([30, -10, 20, 20])
-    return Rows(time, tuple(KEYS.values()), payload, np.array([4, 5, 6, 7]) if rank else None)
+    ranks, hashes = np.array([4, 5, 6, 7]), np.array([-1, 2**63 - 1, 0, -(2**63)])
+    return Rows(time, tuple(KEYS.values()), payload, ranks if rank else None, hashes if route else None)
 
 
-def stamped(times: Sequence[int] | np.ndarray, first: int = 0, *, rank: bool = False) -> Rows:
+def stamped(times: Sequence[int] | np.ndarray, first: int = 0, *, rank: bool = False, route: bool = False) -> Rows:
     """Rows at these times, numbered from `first` on, with a key and a payload of fixed width."""
     time = np.asarray(times, np.int64)
     numbers = np.arange(first, first + len(time))
-    return Rows(time, (KeyColumn(time * 0.5),), pa.record_batch({"id": numbers}), numbers if rank else None)
+    payload = pa.record_batch({"id": numbers})
+    return Rows(time, (KeyColumn(time * 0.5),), payload, numbers if rank else None, -numbers if route else None)
+
+
+def write(segment: Segment, path: Path) -> None:
+    """Write a segment to a file."""
+    write_whole(path, segment.pack())
+
+
+def map_file(path: Path, *, verify: bool = True) -> Segment:
+    """The segment in a file, mapped into memory and named as the file."""
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return Segment.from_bytes(mapped, path.stem, verify=verify)
 
 
 def plain(rows: Rows) -> list[tuple[Any, ...]]:
     """Rows value by value, as text, because NaN differs from itself and -0.0 does not differ from 0.0."""
     columns: list[list[Any]] = [rows.time.tolist()]
-    if rows.rank is not None:
-        columns.append(rows.rank.tolist())
+    columns += [array.tolist() for array in (rows.rank, rows.route) if array is not None]
     for key in rows.keys:
         valid = [True] * len(rows) if key.valid is None else key.valid.tolist()
         columns.append([v if ok else None for v, ok in zip(key.values.tolist(), valid, strict=True)])
@@ -99,6 +114,17 @@ def plain(rows: Rows) -> list[tuple[Any, ...]]:
     return [tuple(map(repr, row)) for row in zip(*columns, strict=True)]
 
 
+def assert_same(found: Segment, given: Segment) -> None:
+    """The same name, values, types and index."""
+    assert (found.name, found.rows.zones) == (given.name, given.rows.zones)
+    assert plain(found.rows) == plain(given.rows)
+    assert [key.values.dtype for key in found.rows.keys] == [key.values.dtype for key in given.rows.keys]
+    assert found.rows.payload.schema.equals(given.rows.payload.schema, check_metadata=True)
+    assert found.index.keys() == given.index.keys()
+    for name, array in given.index.items():
+        np.testing.assert_array_equal(found.index[name], array, strict=True)
+
+
 def _counts(column: pa.Array) -> bool:
     """Whether values are counted from the epoch, possibly further than Python's datetime reaches."""
     return pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)
@@ -107,8 +133,8 @@ def _counts(column: pa.Array) -> bool:
 @st.composite
 def rows_of_all_types(draw: st.DrawFn) -> Rows:
     """A few rows of a few types, repeated and in any order."""
-    rows = everything(rank=draw(st.booleans()))
+    rows = everything(rank=draw(st.booleans()), route=draw(st.booleans()))
     columns = draw(st.lists(st.sampled_from(range(len(PAYLOADS))), unique=True, max_size=4))
     keys = tuple(draw(st.lists(st.sampled_from(rows.keys), max_size=3)))
-    rows = Rows(rows.time, keys, rows.payload.select(columns), rows.rank)
+    rows = Rows(rows.time, keys, rows.payload.select(columns), rows.rank, rows.route)
     return rows.take(np.array(draw(st.lists(st.integers(0, 3), max_size=12)), np.int64))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from benchmarks.bench import Median, report
 from benchmarks.papers import predicate
 from streamjoin import within
-from streamjoin.pane import KeyColumn
+from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.worker import Worker
 
@@ -37,7 +37,7 @@ def block(n: int, first: int, last: int, values: int, rng: np.random.Generator, 
     times = np.linspace(first, last, n, endpoint=False).astype(np.int64)
     payload = pa.record_batch([pa.array(rng.integers(0, 2**40, n))], schema=PAYLOAD)
     mask = None if probes else np.zeros(n, np.bool_)
-    return Block(times, (KeyColumn(x), KeyColumn(y)), payload, probes=mask)
+    return Block(Rows(times, (KeyColumn(x), KeyColumn(y)), payload), probes=mask)
 
 
 def filled(window: int, values: int, rng: np.random.Generator) -> Worker:
@@ -49,8 +49,8 @@ def filled(window: int, values: int, rng: np.random.Generator) -> Worker:
         blocks = (block(window // parts, first, last, values, rng, probes=False) for _ in range(2))
         for _ in worker.process(*blocks, watermark=first):
             pass
-    worker.new_segments()
-    worker.dropped_segments()
+    worker.take_new_segments()
+    worker.take_dropped_names()
     return worker
 
 
@@ -63,9 +63,9 @@ def batches(worker: Worker, window: int, values: int, rng: np.random.Generator) 
         start = time.process_time()
         matches = sum(found.num_rows for found in worker.process(left, right, watermark=first))
         seconds = time.process_time() - start
-        written = sum(len(s.to_bytes()) for s in worker.new_segments()) + len(worker.manifest())
-        written += sum(map(len, worker.changed_flags().values()))
-        worker.dropped_segments()
+        written = sum(len(s.to_bytes()) for s in worker.take_new_segments()) + len(worker.to_manifest())
+        written += sum(map(len, worker.take_changed_flags().values()))
+        worker.take_dropped_names()
         yield seconds, matches, written
 
 

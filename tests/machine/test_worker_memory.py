@@ -10,7 +10,7 @@ SCRIPT = """
 import gc, json, resource
 import numpy as np, pyarrow as pa
 from streamjoin import within
-from streamjoin.pane import KeyColumn
+from streamjoin.pane import KeyColumn, Rows
 from streamjoin.predicate import Schema, parse
 from streamjoin.plan import Block, Plan
 from streamjoin.worker import Worker
@@ -26,7 +26,7 @@ def block(n, first, last):
     keys = KeyColumn(rng.integers(0, 30_000, n, np.int32)), KeyColumn(rng.uniform(0, 30_000, n).astype(np.float32))
     time = np.linspace(first, last, n, endpoint=False).astype(np.int64)
     ids = pa.record_batch([pa.array(rng.integers(0, 2**40, n))], schema=payload)
-    return Block(time, keys, ids, probes=np.zeros(n, np.bool_))
+    return Block(Rows(time, keys, ids), probes=np.zeros(n, np.bool_))
 
 def resident():
     gc.collect()
@@ -38,7 +38,7 @@ before = resident()
 for part in range(2 * PARTS):  # twice the window: the first half expires
     first, last = part * SPAN // PARTS, (part + 1) * SPAN // PARTS
     list(worker.process(block(ROWS // PARTS, first, last), block(ROWS // PARTS, first, last), watermark=first))
-segments = worker.segments()
+segments = worker.list_segments()
 print(json.dumps({
     "live": worker.size.live_left + worker.size.live_right,
     "columns": (worker.size.live_left + worker.size.live_right) * 24,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import last, tumbling, within
-from streamjoin.pane import KeyColumn
+from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema, parse
 from streamjoin.spec.how import HOWS, How
@@ -62,7 +62,7 @@ class Arrival:
             valid = column.is_valid().to_numpy(zero_copy_only=False)
             keys.append(KeyColumn(column.fill_null(0).to_numpy(), None if valid.all() else valid))
         payload = pa.RecordBatch.from_arrays([self.table["id"].combine_chunks()], schema=plan.payload(side))
-        return Block(self.time, tuple(keys), payload)
+        return Block(Rows(self.time, tuple(keys), payload))
 
 
 def watermarks(left: Arrival, right: Arrival, delay: int) -> list[int | None]:

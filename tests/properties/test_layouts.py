@@ -1,7 +1,6 @@
 """Workers in any layout, put together, yield what the reference says: every result once, whatever the cuts."""
 
 from collections.abc import Iterator, Sequence
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +10,11 @@ from hypothesis.strategies import DrawFn
 
 from streamjoin import Cell, Grid, Keyed, Scale
 from streamjoin.layout import Layout, fit_plan
-from streamjoin.pane import Rows
 from streamjoin.plan import Block, Plan
-from streamjoin.reference import Batch, Joined, Row, content
+from streamjoin.reference import Batch, Joined
 from streamjoin.spec.how import How
 from streamjoin.worker import Undecided, Worker, decide
-from tests.blocks import to_block, to_joined
+from tests.blocks import send, to_block, to_joined, total
 from tests.properties.test_worker import ARRIVING, INNER, expect, plans
 from tests.strategies import WINDOWS, multiset
 
@@ -45,22 +43,17 @@ def routed(layout: Layout, plan: Plan, batch: Batch) -> list[dict[str, list[Bloc
     cells: list[dict[str, list[Block]]] = [{"l": [], "r": []} for _ in range(layout.cells)]
     route = layout.router(plan)
     for side, rows in (("l", batch.left), ("r", batch.right)):
-        timed: Sequence[Row] = [row for row in rows if row["ts"] is not None]
-        if not timed:
-            continue
-        block = to_block(plan, side, timed)
-        hashes = np.array([crc32(repr(content(row)).encode()) for row in timed], np.int64)
-        for part in route(side, Rows(block.time, block.keys, block.payload), hashes):
-            some = to_block(plan, side, [timed[at] for at in part.rows])
+        block = to_block(plan, side, list(rows))
+        for part in route(side, block.rows, block.rows.route) if len(block) else ():
+            some = block.rows.take(part.rows)
             for copy in part.copies:
-                probes, stores = (np.full(len(some), does) for does in (copy.probes, copy.stores))
-                sent = Block(some.time, some.keys, some.payload, probes=probes, stores=stores)
-                cells[copy.cell][side].append(sent)
+                masks = (np.full(len(some), mask) for mask in (copy.probes, copy.stores, copy.first))
+                cells[copy.cell][side].append(send(Block(some, *masks)))
     return cells
 
 
 @given(st.data())
-def test_cells_that_share_a_row_agree_on_who_met_nobody(data: st.DataObject) -> None:
+def test_cells_that_share_a_row_agree_on_which_are_unmatched(data: st.DataObject) -> None:
     how: How = data.draw(st.sampled_from(["left", "right", "full", "left_anti"]))
     layout = data.draw(st.builds(Grid, COUNTS, COUNTS))
     plan = fit_plan(layout, data.draw(plans(TIME_WINDOWS, how)))
@@ -99,9 +92,13 @@ def test_any_layout_of_workers_finds_every_result_once(data: st.DataObject) -> N
     batches = data.draw(ARRIVING)
     workers = [Worker(plan) for _ in range(layout.cells)]
     found: list[Joined] = []
+    counted = []
     for batch in batches:
         for worker, blocks in zip(workers, routed(layout, plan, batch), strict=True):
             found += to_joined(plan, worker.process(blocks["l"], blocks["r"], batch.watermark))
+            counted.append(worker.last)
     for worker in workers:
         found += to_joined(plan, worker.finish())
-    assert multiset(found) == multiset(expect(plan, batches).rows), layout
+    expected, sums = expect(plan, batches), total(counted)
+    assert multiset(found) == multiset(expected.rows), layout
+    assert (sums.late_left, sums.late_right) == (expected.late_left, expected.late_right), "each row counts once"

@@ -14,7 +14,7 @@ from streamjoin.predicate import parse
 from streamjoin.reference import Batch, Joined
 from streamjoin.spec.how import HOWS, How
 from streamjoin.worker import Worker, flags
-from tests.blocks import arrow_schema, to_block, to_joined
+from tests.blocks import StateStore, arrow_schema, to_block, to_joined
 from tests.scenarios import KEYS, SCENARIOS, SCHEMA, Result, Scenario, rows, us
 
 ARROW = arrow_schema(SCHEMA)
@@ -74,11 +74,11 @@ def test_a_row_at_the_watermark_is_admitted_and_one_before_it_is_late(how: How) 
 
 @pytest.mark.parametrize("how", ["left", "right", "full"])
 def test_who_waits_is_counted_across_restarts(how: How, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of a preserved side that are in no result yet; pages of flags are small, so that many are forgotten."""
+    """Rows of a preserved side that are in no result yet; pages of flags are small, so that many are dropped."""
     monkeypatch.setattr(flags, "PAGE", 8)
     random = np.random.default_rng(len(how))
     plan = Plan(parse(KEYS, SCHEMA, SCHEMA), sj.within(us(10)), ARROW, ARROW, how)
-    worker = Worker(plan)
+    worker, state = Worker(plan), StateStore()
     came: dict[str, set[int]] = {"l": set(), "r": set()}
     decided: dict[str, set[int]] = {"l": set(), "r": set()}
     for batch in range(60):
@@ -98,7 +98,7 @@ def test_who_waits_is_counted_across_restarts(how: How, monkeypatch: pytest.Monk
         waiting = {side: len(came[side] - decided[side]) if plan.preserves(side) else 0 for side in "lr"}
         assert (worker.size.undecided_left, worker.size.undecided_right) == (waiting["l"], waiting["r"])
         if batch % 3 == 0:
-            manifest, contents = worker.state()
-            worker = Worker.restore(plan, manifest, contents.get)
+            state.save(worker)
+            worker = state.restore(plan)
     list(worker.finish())
     assert (worker.size.undecided_left, worker.size.undecided_right) == (0, 0)

@@ -20,7 +20,7 @@ from streamjoin.join import explain, join
 from streamjoin.spark.fields import backticked
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
-from streamjoin.spec.how import how_of, lets_out
+from streamjoin.spec.how import emits_unmatched, how_of
 from streamjoin.spec.window import Window
 
 _MILLISECOND = UNITS["millisecond"]
@@ -69,7 +69,7 @@ class FileJoin:
         if self.flush and local:
             raise StreamJoinError(f"--flush: the time {local[0]} is a local one; expected a timestamp with a zone")
         heartbeat = Heartbeat(f"{self._checkpoint}/flush")
-        if lets_out(how_of(self.arguments["how"])):
+        if emits_unmatched(how_of(self.arguments["how"])):
             heartbeat.prepare(spark)
             sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)

@@ -106,10 +106,10 @@ def run(
     need_spark()
     from streamjoin.cli.files import FileJoin, parse_window
     from streamjoin.cli.layout import parse_layout
-    from streamjoin.spec.how import how_of, lets_out
+    from streamjoin.spec.how import emits_unmatched, how_of
 
     try:
-        waits = lets_out(how_of(o["how"]))
+        waits = emits_unmatched(how_of(o["how"]))
         arguments = {
             "on": o["on"],
             "window": parse_window(within_, between_, tumbling_),

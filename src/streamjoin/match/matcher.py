@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -85,7 +85,7 @@ class Matcher:
         for k, column in enumerate(columns):
             if column.dtype.kind == "f" and k not in index["axes"]:
                 index[f"codes{k}"] = encode(self.dimensions[k].values(side, rows))
-        return segment.with_index(index)
+        return replace(segment, index=index)
 
     def pairs(
         self,

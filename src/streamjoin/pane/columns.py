@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.operators.types import BOOLEAN, Type
-from streamjoin.pane.rows import KeyColumn
+from streamjoin.pane.key import KeyColumn
 
 
 def key_column(values: pa.Array, type: Type, hashes: pa.Array | None = None) -> KeyColumn:
@@ -26,7 +26,7 @@ def key_column(values: pa.Array, type: Type, hashes: pa.Array | None = None) -> 
     if type == BOOLEAN:
         return KeyColumn(values.fill_null(False).to_numpy(zero_copy_only=False), valid)
     if type.is_decimal:
-        return KeyColumn(_low_words(values), valid)
+        return KeyColumn(_take_low_words(values), valid)
     return KeyColumn(numbers(values), valid)
 
 
@@ -37,7 +37,7 @@ def numbers(values: pa.Array) -> NDArray[Any]:
     return np.frombuffer(values.buffers()[1] or b"", dtype)[values.offset : values.offset + len(values)]
 
 
-def _low_words(values: pa.Array) -> NDArray[np.int64]:
+def _take_low_words(values: pa.Array) -> NDArray[np.int64]:
     """Decimals of at most 18 digits: the lower of their two words is the number, sign included."""
     words = np.frombuffer(values.buffers()[1] or b"", np.int64).reshape(-1, 2)
     return np.ascontiguousarray(words[values.offset : values.offset + len(values), 0])

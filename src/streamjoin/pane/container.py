@@ -62,27 +62,43 @@ class Contents:
 
     notes: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
-    batches: Mapping[str, Any]  # pa.RecordBatch
+    batches: Mapping[str, Any]  # pa.RecordBatch; to be packed, also the memoryview of an Arrow IPC stream
 
 
 def pack(contents: Contents) -> list[Buffer]:
     """The bytes of a container, in pieces to be written one after the other."""
-    pieces = {f"a{name}": _bytes_of(array) for name, array in contents.arrays.items()}
-    pieces |= {f"b{name}": _ipc(batch) for name, batch in contents.batches.items()}
+    pieces = {f"a{name}": _view_bytes(array) for name, array in contents.arrays.items()}
+    pieces |= {f"b{name}": _write_ipc(batch) for name, batch in contents.batches.items()}
     offsets, body = _lay_out(pieces)
     directory = {
         "notes": contents.notes,
         "arrays": {name: [a.dtype.str, a.shape, offsets[f"a{name}"]] for name, a in contents.arrays.items()},
         "batches": {name: [offsets[f"b{name}"], len(pieces[f"b{name}"])] for name in contents.batches},
     }
-    encoded = json.dumps(directory, sort_keys=True, separators=(",", ":")).encode()
-    encoded = encoded.ljust(_aligned(len(encoded)))
     hashed = xxh3_64()
     for piece in body:
         hashed.update(piece)
-    length = _START + len(encoded) + sum(map(len, body))
-    header = _HEADER.pack(MAGIC, VERSION, len(encoded), length, hashed.intdigest())
-    return [header, _CHECKSUM.pack(xxh3_64_intdigest(header + encoded)), encoded, *body]
+    return [_pack_head(directory, sum(map(len, body)), hashed.intdigest()), *body]
+
+
+def replace_notes(buffer: Buffer, notes: dict[str, Any]) -> list[Buffer]:
+    """The same container with other notes: its body is neither copied nor hashed."""
+    encoded, body, checksum = _open(buffer, "")
+    return [_pack_head(json.loads(encoded) | {"notes": notes}, len(body), checksum), body]
+
+
+def find_streams(buffer: Buffer) -> dict[str, memoryview]:
+    """The batches of a container as the Arrow IPC streams that they are in it."""
+    encoded, body, _ = _open(buffer, "")
+    return {name: body[start : start + length] for name, (start, length) in json.loads(encoded)["batches"].items()}
+
+
+def _pack_head(directory: dict[str, Any], body: int, checksum: int) -> bytes:
+    """Header and directory, for a body of this length and checksum."""
+    encoded = json.dumps(directory, sort_keys=True, separators=(",", ":")).encode()
+    encoded = encoded.ljust(_align(len(encoded)))
+    header = _HEADER.pack(MAGIC, VERSION, len(encoded), _START + len(encoded) + body, checksum)
+    return header + _CHECKSUM.pack(xxh3_64_intdigest(header + encoded)) + encoded
 
 
 def bound_size(contents: Contents) -> int:
@@ -94,10 +110,10 @@ def bound_size(contents: Contents) -> int:
     }
     sizes = [array.nbytes for array in contents.arrays.values()]
     sizes += [_bound_ipc(batch) for batch in contents.batches.values()]
-    return _START + _aligned(len(json.dumps(directory, separators=(",", ":")))) + sum(map(_aligned, sizes))
+    return _START + _align(len(json.dumps(directory, separators=(",", ":")))) + sum(map(_align, sizes))
 
 
-def digest(buffer: Buffer) -> str:
+def read_digest(buffer: Buffer) -> str:
     """What tells a container from any other, read from the start of its bytes."""
     return format(_CHECKSUM.unpack_from(buffer, _HEADER.size)[0], "016x")
 
@@ -107,24 +123,23 @@ def unpack(buffer: Buffer, name: str, *, verify: bool = True) -> Contents:
 
     Without `verify` the body is taken on trust: only for bytes that were verified since they were written.
     """
-    view = memoryview(buffer).cast("B").toreadonly()
-    encoded, checksum = _open(view, name)
-    body = view[_START + len(encoded) :]
+    encoded, body, checksum = _open(buffer, name)
     if verify and (found := xxh3_64_intdigest(body)) != checksum:
         raise SegmentError(name, f"damaged: its checksum is {found:016x}, {checksum:016x} was written")
     try:
-        directory = json.loads(bytes(encoded))
+        directory = json.loads(encoded)
         return Contents(
             directory["notes"],
-            {key: _array(body, *where) for key, where in directory["arrays"].items()},
-            {key: _batch(body, *where) for key, where in directory["batches"].items()},
+            {key: _read_array(body, *where) for key, where in directory["arrays"].items()},
+            {key: _read_batch(body, *where) for key, where in directory["batches"].items()},
         )
     except (pa.ArrowException, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         raise SegmentError(name, f"cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _open(view: memoryview, name: str) -> tuple[memoryview, int]:
-    """The directory and the body's checksum, after everything but the body was checked."""
+def _open(buffer: Buffer, name: str) -> tuple[bytes, memoryview, int]:
+    """The directory, the body and its checksum, after everything but the body was checked."""
+    view = memoryview(buffer).cast("B").toreadonly()
     if len(view) < _START:
         if MAGIC.startswith(bytes(view[: len(MAGIC)])):
             raise SegmentError(name, f"cut short: {len(view)} bytes, a header alone has {_START}")
@@ -145,14 +160,14 @@ def _open(view: memoryview, name: str) -> tuple[memoryview, int]:
     if len(view) != length:
         what = "cut short" if len(view) < length else "followed by something else"
         raise SegmentError(name, f"{what}: {len(view)} bytes, {length} were written")
-    return directory, checksum
+    return bytes(directory), view[_START + directory_length :], checksum
 
 
-def _array(body: memoryview, dtype: str, shape: list[int], offset: int) -> NDArray[Any]:
+def _read_array(body: memoryview, dtype: str, shape: list[int], offset: int) -> NDArray[Any]:
     return np.frombuffer(body, dtype, math.prod(shape), offset).reshape(shape)
 
 
-def _batch(body: memoryview, offset: int, length: int) -> Any:
+def _read_batch(body: memoryview, offset: int, length: int) -> Any:
     batch = pa.ipc.open_stream(pa.py_buffer(body[offset : offset + length])).read_next_batch()
     batch.validate()
     return batch
@@ -165,25 +180,27 @@ def _lay_out(pieces: Mapping[str, Buffer]) -> tuple[dict[str, int], list[Buffer]
     end = 0
     for name, piece in pieces.items():
         offsets[name] = end
-        end = _aligned(end + len(piece))
+        end = _align(end + len(piece))
         body += [piece, bytes(end - offsets[name] - len(piece))]
     return offsets, body
 
 
-def _aligned(offset: int) -> int:
+def _align(offset: int) -> int:
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
-def _bytes_of(array: NDArray[Any]) -> Buffer:
+def _view_bytes(array: NDArray[Any]) -> Buffer:
     if array.dtype.hasobject or array.dtype.names:
         raise TypeError(f"a segment holds plain numbers, not {array.dtype}")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-def _ipc(batch: Any) -> Buffer:
+def _write_ipc(batch: Any) -> Buffer:
+    if isinstance(batch, memoryview):
+        return batch
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(_canonical(batch))
+        writer.write_batch(_canonicalize(batch))
     return memoryview(sink.getvalue())
 
 
@@ -194,7 +211,7 @@ def _bound_ipc(batch: Any) -> int:
     return size
 
 
-def _canonical(batch: Any) -> Any:
+def _canonicalize(batch: Any) -> Any:
     """The same values in the same bytes, wherever they were cut from.
 
     Arrow writes what lies under a NULL, beside a slice or in unused bits as it finds it; `take` leaves it out. What

@@ -1,4 +1,4 @@
-"""What is over: rows before a time or before a rank."""
+"""Which rows are expired: those before a time or before a rank."""
 
 from dataclasses import dataclass
 
@@ -6,35 +6,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.pane.rows import Rows
-from streamjoin.pane.segment import Segment
 
 NO_TIME = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Rows before this time or before this rank are over: they meet nobody any more."""
+    """Rows before this time or before this rank are expired: no row can match them any more."""
 
     time: int = NO_TIME
     rank: int = 0
 
-    def live(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows can still meet somebody."""
+    def is_live(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which rows are not expired."""
         live: NDArray[np.bool_] = rows.time >= self.time
         return live if rows.rank is None or not self.rank else live & (rows.rank >= self.rank)
 
-    def over(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows have had their last chance."""
-        return ~self.live(rows)
+    def is_expired(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which rows are expired."""
+        return ~self.is_live(rows)
 
-    def spares(self, segment: Segment) -> bool:
-        """Whether every row of a segment can still meet somebody."""
-        low = segment.low
+    def spares(self, rows: Rows) -> bool:
+        """Whether no row is expired, as the zone map says."""
+        low = rows.zones.low
         return (low.time is None or low.time >= self.time) and (low.rank is None or low.rank >= self.rank)
 
-    def live_rows(self, segment: Segment) -> int:
-        """How many rows of a segment can still meet somebody."""
-        return len(segment) if self.spares(segment) else int(np.count_nonzero(self.live(segment.rows)))
+    def count_live(self, rows: Rows) -> int:
+        """How many rows are not expired."""
+        return len(rows) if self.spares(rows) else int(np.count_nonzero(self.is_live(rows)))
 
     def __str__(self) -> str:
         return (f"t{self.time}" if self.time > NO_TIME else "") + (f"r{self.rank}" if self.rank else "")

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.pane import KeyColumn, Rows
+from streamjoin.pane.key import KeyColumn
+from streamjoin.pane.rows import Rows
 
 
-def order(rows: Rows) -> NDArray[np.int64]:
+def argsort_rows(rows: Rows) -> NDArray[np.int64]:
     """The positions of the rows in ``(time, content)`` order."""
     by_time = np.argsort(rows.time, kind="stable")
     times = rows.time[by_time]
@@ -24,35 +25,35 @@ def order(rows: Rows) -> NDArray[np.int64]:
     if not tied.any():
         return by_time
     among = by_time[tied]
-    by_time[tied] = among[_by_content(rows.take(among))]  # ties fill the same places, one time after the other
+    by_time[tied] = among[_argsort_content(rows.take(among))]  # ties fill the same places, one time after the other
     return by_time
 
 
-def _by_content(rows: Rows) -> NDArray[np.int64]:
+def _argsort_content(rows: Rows) -> NDArray[np.int64]:
     columns = [pa.array(rows.time)]
-    for column in (*rows.payload.columns, *map(_as_arrow, rows.keys)):
-        columns += _sortable(column)
+    for column in (*rows.payload.columns, *map(_to_arrow, rows.keys)):
+        columns += _to_sortable(column)
     table = pa.table(dict(zip(map(str, range(len(columns))), columns, strict=True)))
     order: NDArray[np.int64] = pc.sort_indices(table, [(name, "ascending") for name in table.column_names]).to_numpy()
     return order.astype(np.int64)
 
 
-def _as_arrow(key: KeyColumn) -> pa.Array:
+def _to_arrow(key: KeyColumn) -> pa.Array:
     if key.exact is not None:
         return key.exact
     return pa.array(key.values, mask=None if key.valid is None else ~key.valid)
 
 
-def _sortable(column: pa.Array) -> list[pa.Array]:
+def _to_sortable(column: pa.Array) -> list[pa.Array]:
     """Columns that sort as this one does; whether there is a value comes first, because NULL does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_null(column.type):
         return []
     if pa.types.is_floating(column.type):
-        column = _float_order(column)
+        column = _to_ordered_bits(column)
     elif not _arrow_sorts(column.type):
-        return [_dense(column)]
+        return [_number_values(column)]
     return [column.is_valid(), column] if column.null_count else [column]
 
 
@@ -73,7 +74,7 @@ def _arrow_sorts(type: pa.DataType) -> bool:
     ) and not pa.types.is_interval(type)
 
 
-def _float_order(column: pa.Array) -> pa.Array:
+def _to_ordered_bits(column: pa.Array) -> pa.Array:
     """Floats as whole numbers of the same order: the bits, with those of negative numbers turned round."""
     values = column.cast(pa.float64()).fill_null(0.0).to_numpy()
     values = np.where(np.isnan(values), np.nan, values)  # one NaN, a positive one: the greatest
@@ -81,22 +82,22 @@ def _float_order(column: pa.Array) -> pa.Array:
     return pa.array(np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), mask=column.is_null().to_numpy(False))
 
 
-def _dense(column: pa.Array) -> pa.Array:
+def _number_values(column: pa.Array) -> pa.Array:
     """Nested values numbered in their order, which Python finds."""
-    keys = [_order(value, column.type) for value in column.to_pylist()]
+    keys = [_to_sort_key(value, column.type) for value in column.to_pylist()]
     number = {key: n for n, key in enumerate(sorted(set(keys)))}
     return pa.array([number[key] for key in keys], pa.int64())
 
 
-def _order(value: Any, type: pa.DataType) -> tuple[Any, ...]:
+def _to_sort_key(value: Any, type: pa.DataType) -> tuple[Any, ...]:
     if value is None:
         return (0,)
     if pa.types.is_map(type):
-        return (1, tuple(sorted((_order(k, type.key_type), _order(v, type.item_type)) for k, v in value)))
+        return (1, tuple(sorted((_to_sort_key(k, type.key_type), _to_sort_key(v, type.item_type)) for k, v in value)))
     if pa.types.is_struct(type):
-        return (1, tuple(_order(value[field.name], field.type) for field in sorted(type, key=lambda f: f.name)))
+        return (1, tuple(_to_sort_key(value[field.name], field.type) for field in sorted(type, key=lambda f: f.name)))
     if isinstance(value, list):
-        return (1, tuple(_order(item, type.value_type) for item in value))
+        return (1, tuple(_to_sort_key(item, type.value_type) for item in value))
     if isinstance(value, float):
         return (2,) if np.isnan(value) else (1, value, float(np.copysign(1, value)))
     return (1, value)

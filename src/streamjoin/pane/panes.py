@@ -1,4 +1,4 @@
-"""The window of one side: a short list of segments, kept short by merging and small by letting go.
+"""The window of one side: a short list of segments, kept short by merging and small by expiry.
 
 CellJoin (section 4.1) cuts a window into *basic windows*: rows enter the newest, expired rows leave with the oldest as
 a whole, and only there a probe must look at each row's time. The thesis (2.1.2) calls such disjoint pieces *panes*.
@@ -9,15 +9,15 @@ Here a pane is a stretch of the stream in which its latest time, the *front*, mo
                closed panes: a segment each | the open pane: each segment at most half as large as the one before
 
 Why 1/16: only the oldest pane holds expired rows, so 1/16 bounds what memory and time-checks are wasted, while a
-probe meets 16 or so closed panes and log2(n) segments of the open one. Twice as many panes would save 3 % of the memory
+probe visits 16 or so closed panes and log2(n) segments of the open one. Twice as many panes would save 3 % of memory
 for nearly twice the segments. CellJoin's Eq. 3-4 weigh the same two costs, that of a basic window and that of its size.
 
 In the open pane segments merge as in a binary counter: a row is copied at most log2(n) times, once more when its pane
 closes, and once more if closed panes become too many. All of it is decided from zone maps and counts.
 
 What comes out of order needs no place of its own: the front does not move back, so a late block, however old, joins
-the pane that is open when it arrives and stays until that pane goes, dead weight in the end. Once dead rows are half
-as many as live ones, the segments that are full of them are copied without them: some two copies for each dead row.
+the pane that is open when it arrives and stays until that pane goes. Once expired rows are half as many as live ones,
+the segments that are full of them are copied without them: some two copies for each of them.
 Times that panes cannot part (a front far ahead of all other rows, many windows between two watermarks) cost such
 copies, but break neither the bound on memory nor that on segments: more than 34 closed panes are merged by size alone.
 """
@@ -27,9 +27,9 @@ from dataclasses import replace
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.pane.held import MOST_BYTES, Held, copied, halving, size
+from streamjoin.pane.held import MOST_BYTES, Held, add_sizes, group_by_halving, merge_held
 from streamjoin.pane.limit import Limit
-from streamjoin.pane.manifest import Cached, Fetch, noted, recalled
+from streamjoin.pane.manifest import Cached, Fetch, from_note, to_note
 from streamjoin.pane.segment import Segment
 
 PANES = 16
@@ -46,7 +46,6 @@ class Panes:
 
     `span` is how long a row stays, in microseconds; 0 where no time says so, as under a count window. `prepare` builds
     a segment's index; it is called when the segments are first asked for, never for one that was merged meanwhile.
-    `copied` counts the rows that merging has copied, `compacted` those that were copied to leave others behind.
 
     >>> import numpy as np
     >>> import pyarrow as pa
@@ -64,8 +63,6 @@ class Panes:
     def __init__(self, span: int = 0, *, prepare: Prepare | None = None) -> None:
         if span < 0:
             raise StreamJoinError(f"span: expected microseconds, 0 or more; got {span}")
-        self.copied = 0
-        self.compacted = 0
         self._span = span
         self._prepare = prepare
         self._closed: list[Held] = []  # a segment each
@@ -76,9 +73,9 @@ class Panes:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments in the order in which they arrived, each with its index."""
-        self._closed = [self._with_index(held) for held in self._closed]
-        self._open = [self._with_index(held) for held in self._open]
-        return tuple(held.segment for held in self._all())
+        self._closed = [self._prepare_one(held) for held in self._closed]
+        self._open = [self._prepare_one(held) for held in self._open]
+        return tuple(held.segment for held in self._iter_held())
 
     def __len__(self) -> int:
         return len(self._closed) + len(self._open)
@@ -86,65 +83,60 @@ class Panes:
     @property
     def rows(self) -> int:
         """How many rows are held, expired ones included whose segment has not gone yet."""
-        return sum(held.rows for held in self._all())
+        return sum(held.rows for held in self._iter_held())
 
     @property
     def live_rows(self) -> int:
         """How many rows are not expired."""
-        return sum(self._limit.live_rows(held.segment) for held in self._all())
+        return sum(self._limit.count_live(held.segment.rows) for held in self._iter_held())
 
     @property
     def nbytes(self) -> int:
         """The bytes of rows and indexes."""
-        return sum(held.segment.nbytes for held in self._all())
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The names of all segments that arrived and are still needed, in their order."""
-        return tuple(part for held in self._all() for part in held.segment.parts)
+        return sum(held.segment.nbytes for held in self._iter_held())
 
     def add(self, segment: Segment) -> list[str]:
         """Take in a segment that arrived.
 
         Returns the names of segments that arrived and are not needed any longer: this one, if all its rows are expired.
         """
-        self._leave_dead()  # the newest segment may hold more dead rows than others: it is the newest no longer
+        self._compact()  # the newest segment may hold more expired rows than others: it is the newest no longer
         low, high = segment.low.time, segment.high.time
         if low is None or high is None:
             return [segment.name]
         since = low if self._front is None else max(low, self._front)
         until = high if self._front is None else max(high, self._front)
         newest = Held(segment, len(segment), segment.rows.nbytes, since, until)
-        if newest.is_over(self._limit):
+        if newest.is_expired(self._limit):
             return [segment.name]
         self._front = until
-        if self._open and (self._is_long(newest) or size([*self._open, newest]) > MOST_BYTES):
+        if self._open and (self._is_long(newest) or add_sizes([*self._open, newest]) > MOST_BYTES):
             self._close()
-        self._open = self._merge(halving([*self._open, newest]))
+        self._open = self._merge(group_by_halving([*self._open, newest]))
         return []
 
     def expire(self, time: int | None, rank: int = 0) -> list[str]:
-        """Let go of rows before this time or before this rank; a limit never moves back.
+        """Drop rows before this time or before this rank; a limit never moves back.
 
-        A segment stays as long as one of its rows is live, so whoever probes it checks the time of each row. Returns
+        A segment stays as long as one of its rows is live, so a probe checks the time of each row. Returns
         the names of segments that arrived and are not needed any longer.
         """
         before = self._limit
         self._limit = Limit(before.time if time is None else max(before.time, int(time)), max(before.rank, int(rank)))
-        gone = [part for held in self._all() if held.is_over(self._limit) for part in held.segment.parts]
-        self._closed = [held for held in self._closed if not held.is_over(self._limit)]
-        self._open = [held for held in self._open if not held.is_over(self._limit)]
-        self._leave_dead()
+        gone = [part for held in self._iter_held() if held.is_expired(self._limit) for part in held.segment.parts]
+        self._closed = [held for held in self._closed if not held.is_expired(self._limit)]
+        self._open = [held for held in self._open if not held.is_expired(self._limit)]
+        self._compact()
         return gone
 
-    def manifest(self) -> dict[str, Any]:
+    def to_manifest(self) -> dict[str, Any]:
         """Plain data, fit for JSON, from which `restore` makes the same list; its length does not depend on rows."""
         return {
             "span": self._span,
             "limit": [self._limit.time, self._limit.rank],
             "front": self._front,
-            "closed": [noted(held) for held in self._closed],
-            "open": [noted(held) for held in self._open],
+            "closed": [to_note(held) for held in self._closed],
+            "open": [to_note(held) for held in self._open],
         }
 
     @classmethod
@@ -158,11 +150,11 @@ class Panes:
         panes = cls(manifest["span"], prepare=prepare)
         panes._limit = Limit(*manifest["limit"])
         panes._front = manifest["front"]
-        panes._closed = [recalled(note, fetch, cached) for note in manifest["closed"]]
-        panes._open = [recalled(note, fetch, cached) for note in manifest["open"]]
+        panes._closed = [from_note(note, fetch, cached) for note in manifest["closed"]]
+        panes._open = [from_note(note, fetch, cached) for note in manifest["open"]]
         return panes
 
-    def _all(self) -> Iterator[Held]:
+    def _iter_held(self) -> Iterator[Held]:
         yield from self._closed
         yield from self._open
 
@@ -171,40 +163,34 @@ class Panes:
 
         The window counts as long as what is held, where that is more: watermarks may come late.
         """
-        oldest = max(self._limit.time, next(self._all()).since)
+        oldest = max(self._limit.time, next(self._iter_held()).since)
         return newest.until - self._open[0].since > max(self._span, newest.until - oldest) // PANES
 
     def _close(self) -> None:
         self._closed += self._merge([self._open])
         self._open = []
         if len(self._closed) > MOST_CLOSED:
-            self._closed = self._merge(halving(self._closed))
+            self._closed = self._merge(group_by_halving(self._closed))
 
     def _merge(self, groups: Sequence[Sequence[Held]]) -> list[Held]:
-        merged = [group[0] if len(group) == 1 else copied(group, self._limit) for group in groups]
-        self.copied += sum(held.rows for group, held in zip(groups, merged, strict=True) if len(group) > 1)
-        return merged
+        return [group[0] if len(group) == 1 else merge_held(group, self._limit) for group in groups]
 
-    def _leave_dead(self) -> None:
+    def _compact(self) -> None:
         """Copy live rows away from expired ones where these are more than half as many.
 
-        First as if all rows of a segment were expired where one is: few enough, as a rule, and no row is looked at.
+        Cheap upper bound first: treat a segment with an expired row as fully expired. Usually that settles it.
         """
-        if 3 * sum(held.rows for held in self._all() if not self._limit.spares(held.segment)) <= self.rows:
+        if 3 * sum(held.rows for held in self._iter_held() if not self._limit.spares(held.segment.rows)) <= self.rows:
             return
-        if 3 * sum(held.dead(self._limit) for held in self._all()) <= self.rows:
+        if 3 * sum(held.count_expired(self._limit) for held in self._iter_held()) <= self.rows:
             return
-        self._closed = [self._without_dead(held) for held in self._closed]
-        self._open = [self._without_dead(held) for held in self._open]
+        self._closed = [self._compact_one(held) for held in self._closed]
+        self._open = [self._compact_one(held) for held in self._open]
 
-    def _without_dead(self, held: Held) -> Held:
-        if 3 * held.dead(self._limit) <= held.rows:
-            return held
-        rest = copied([held], self._limit)
-        self.compacted += rest.rows
-        return rest
+    def _compact_one(self, held: Held) -> Held:
+        return held if 3 * held.count_expired(self._limit) <= held.rows else merge_held([held], self._limit)
 
-    def _with_index(self, held: Held) -> Held:
+    def _prepare_one(self, held: Held) -> Held:
         if self._prepare is None or held.prepared or held.segment.index:
             return held
         return replace(held, segment=self._prepare(held.segment), prepared=True)

@@ -5,61 +5,17 @@ CellJoin's (section 4.2): a kernel reads the key columns alone, results fetch th
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Indices: TypeAlias = NDArray[np.integer[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class KeyColumn:
-    """One key column: machine numbers, with a mask where some are NULL.
-
-    Booleans, integers and floats are themselves; dates are int32 days, timestamps and intervals int64 microseconds,
-    decimals of up to 18 digits int64 unscaled. Values of any other type are int64 hashes of their content, and
-    `exact` holds the values themselves, because equal hashes prove nothing.
-    """
-
-    values: NDArray[Any]
-    valid: NDArray[np.bool_] | None = None
-    exact: Any = None  # pa.Array
-
-    def __post_init__(self) -> None:
-        for part in (self.valid, self.exact):
-            if part is not None and len(part) != len(self.values):
-                raise ValueError(f"key column: {len(self.values)} values, but {len(part)} beside them")
-
-    def take(self, indices: Indices) -> "KeyColumn":
-        """The values at these positions."""
-        return KeyColumn(
-            self.values[indices],
-            None if self.valid is None else self.valid[indices],
-            None if self.exact is None else self.exact.take(pa.array(indices)),
-        )
-
-    def slice(self, offset: int, length: int) -> "KeyColumn":
-        """So many values from `offset` on, without copying."""
-        stop = offset + length
-        return KeyColumn(
-            self.values[offset:stop],
-            None if self.valid is None else self.valid[offset:stop],
-            None if self.exact is None else self.exact.slice(offset, length),
-        )
-
-    @classmethod
-    def concat(cls, columns: Sequence["KeyColumn"]) -> "KeyColumn":
-        """All values, one column after the other."""
-        valid = exact = None
-        if any(column.valid is not None for column in columns):
-            valid = np.concatenate([np.ones(len(c.values), np.bool_) if c.valid is None else c.valid for c in columns])
-        if any(column.exact is not None for column in columns):
-            exact = pa.concat_arrays([column.exact for column in columns])
-        return cls(_concat_arrays([column.values for column in columns]), valid, exact)
+from streamjoin.pane.key import Indices, KeyColumn
+from streamjoin.pane.zones import Zones
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +23,8 @@ class Rows:
     """An immutable block of rows of one side.
 
     `keys` come in the order of ``predicate.keys(side)``; `payload` holds the columns that results carry and may have
-    none at all; `rank`, a row's position within its own stream, is there under count windows only.
+    none at all; `rank` is a row's position within its own stream, where it is counted or its matches are flagged;
+    `route` is the hash that the row was routed by, kept so that stored rows can be routed anew.
 
     >>> rows = Rows(np.array([10, 20, 30]), (KeyColumn(np.array([1.5, 2.5, 3.5])),), pa.record_batch({"id": [1, 2, 3]}))
     >>> rows.take(np.array([2, 0])).payload.to_pydict()
@@ -78,19 +35,37 @@ class Rows:
     keys: tuple[KeyColumn, ...]
     payload: Any  # pa.RecordBatch
     rank: NDArray[np.int64] | None = None
+    route: NDArray[np.int64] | None = None
+    source: Any = field(default=None, init=False, repr=False)
+    """The container that these rows were read from, if it holds all of them and nothing else (ranks aside)."""
 
     def __post_init__(self) -> None:
-        for number in (self.time, self.rank):
-            if number is not None and number.dtype != np.int64:
-                raise ValueError(f"rows: time and rank are int64, not {number.dtype}")
-        lengths = [len(key.values) for key in self.keys] + [self.payload.num_rows]
-        if self.rank is not None:
-            lengths.append(len(self.rank))
+        beside = [array for array in (self.rank, self.route) if array is not None]
+        for array in (self.time, *beside):
+            if array.dtype != np.int64:
+                raise ValueError(f"rows: time, rank and route are int64, not {array.dtype}")
+        lengths = [len(key.values) for key in self.keys] + [self.payload.num_rows, *map(len, beside)]
         if any(length != len(self.time) for length in lengths):
             raise ValueError(f"rows: {len(self.time)} times, but columns of {lengths} rows beside them")
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @cached_property
+    def zones(self) -> Zones:
+        """Between which values the rows lie."""
+        return Zones.of(self.time, self.keys, self.rank)
+
+    def with_rank(self, first: int) -> "Rows":
+        """The same rows, numbered from `first` on."""
+        rows = replace(self, rank=np.arange(first, first + len(self)))
+        whole = self.rank is None and len(self) > 0  # then ranks follow from the first, which the notes say
+        rows.remember(self.zones.with_rank(first, len(self)), self.source if whole else None)
+        return rows
+
+    def remember(self, zones: Zones, source: Any) -> None:
+        """Take over what is known of these rows already: their zones, and the container that they lie in."""
+        self.__dict__.update(zones=zones, source=source)
 
     def take(self, indices: Indices) -> "Rows":
         """The rows at these positions, in this order, in buffers of their own."""
@@ -99,6 +74,7 @@ class Rows:
             tuple(key.take(indices) for key in self.keys),
             self.payload.take(pa.array(indices)),
             None if self.rank is None else self.rank[indices],
+            None if self.route is None else self.route[indices],
         )
 
     def slice(self, offset: int, length: int | None = None) -> "Rows":
@@ -110,6 +86,7 @@ class Rows:
             tuple(key.slice(offset, length) for key in self.keys),
             self.payload.slice(offset, length),
             None if self.rank is None else self.rank[offset : offset + length],
+            None if self.route is None else self.route[offset : offset + length],
         )
 
     @classmethod
@@ -119,14 +96,12 @@ class Rows:
             raise ValueError("rows: nothing to concatenate, not even a schema")
         if len(blocks) == 1:
             return blocks[0]
-        rank = None
-        if any(block.rank is not None for block in blocks):
-            rank = np.concatenate([block.rank for block in blocks if block.rank is not None])
         return cls(
             np.concatenate([block.time for block in blocks]),
             tuple(KeyColumn.concat(columns) for columns in zip(*(block.keys for block in blocks), strict=True)),
             _concat_batches([block.payload for block in blocks]),
-            rank,
+            _concat_present([block.rank for block in blocks]),
+            _concat_present([block.route for block in blocks]),
         )
 
     @property
@@ -135,20 +110,19 @@ class Rows:
 
         A slice keeps the buffers it was cut from. Rows in a mapped file are counted by their own parts of it.
         """
-        arrays: list[NDArray[Any] | None] = [self.time, self.rank]
+        arrays: list[NDArray[Any] | None] = [self.time, self.rank, self.route]
         arrow = self.payload.columns
         for key in self.keys:
             arrays += [key.values, key.valid]
             arrow = [*arrow, key.exact] if key.exact is not None else arrow
-        extents = [_extent(array) for array in arrays if array is not None]
-        extents += [(b.address, b.address + b.size) for column in arrow for b in _buffers(column)]
-        return _covered(extents)
+        extents = [_find_extent(array) for array in arrays if array is not None]
+        extents += [(b.address, b.address + b.size) for column in arrow for b in _iter_buffers(column)]
+        return _count_covered(extents)
 
 
-def _concat_arrays(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    if len({array.dtype for array in arrays}) > 1:  # NumPy would find a common type, and 2**53 + 1 would become 2**53
-        raise ValueError(f"key column: types differ: {', '.join(sorted({str(array.dtype) for array in arrays}))}")
-    return np.concatenate(arrays)
+def _concat_present(arrays: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if present else None
 
 
 def _concat_batches(batches: Sequence[Any]) -> Any:
@@ -168,7 +142,7 @@ def no_columns(count: int) -> Any:
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), count, [None]))
 
 
-def _extent(array: NDArray[Any]) -> tuple[int, int]:
+def _find_extent(array: NDArray[Any]) -> tuple[int, int]:
     """First and last address of the memory that an array keeps alive."""
     while isinstance(array.base, np.ndarray):
         array = array.base
@@ -176,13 +150,13 @@ def _extent(array: NDArray[Any]) -> tuple[int, int]:
     return address, address + array.nbytes
 
 
-def _buffers(column: Any) -> Iterator[Any]:
+def _iter_buffers(column: Any) -> Iterator[Any]:
     yield from (buffer for buffer in column.buffers() if buffer is not None)
     if pa.types.is_dictionary(column.type):
-        yield from _buffers(column.dictionary)
+        yield from _iter_buffers(column.dictionary)
 
 
-def _covered(extents: Iterable[tuple[int, int]]) -> int:
+def _count_covered(extents: Iterable[tuple[int, int]]) -> int:
     """The number of addresses in the union of half-open intervals."""
     steps = sorted(step for start, stop in extents if stop > start for step in ((start, 1), (stop, -1)))
     covered = depth = 0

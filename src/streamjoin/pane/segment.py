@@ -1,55 +1,33 @@
 """A segment: rows, what is derived from them once, and their form as bytes."""
 
-import mmap
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.pane.container import Buffer, Contents, SegmentError, bound_size, pack, unpack
-from streamjoin.pane.rows import KeyColumn, Rows
-
-Number: TypeAlias = bool | int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Zone:
-    """One end of a segment's zone map: the least (or greatest) time, value of each key, and rank.
-
-    NULL and NaN are left out; None where nothing is left. A hashed key has the zone of its hashes.
-    """
-
-    time: int | None
-    keys: tuple[Number | None, ...]
-    rank: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Zones:
-    """Where a segment's rows lie. `nan` says of each key whether some value is NaN, which is outside the zone."""
-
-    low: Zone
-    high: Zone
-    nan: tuple[bool, ...]
-
-    @classmethod
-    def of(cls, rows: Rows) -> "Zones":
-        """The zones of these rows."""
-        time, rank = _ends(rows.time), (None, None) if rows.rank is None else _ends(rows.rank)
-        keys = [_ends(_present(key)) for key in rows.keys]
-        low, high = (Zone(time[end], tuple(key[end] for key in keys), rank[end]) for end in (0, 1))
-        return cls(low, high, tuple(map(_has_nan, rows.keys)))
+from streamjoin.pane.container import (
+    Buffer,
+    Contents,
+    SegmentError,
+    bound_size,
+    find_streams,
+    pack,
+    replace_notes,
+    unpack,
+)
+from streamjoin.pane.key import KeyColumn
+from streamjoin.pane.rows import Rows
+from streamjoin.pane.zones import Zone, Zones
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """An immutable piece of one side's window: rows, zone maps, index.
+    """An immutable piece of one side's window: rows and an index.
 
     The name is its owner's, unique and free of content: "l17" for the 17th block of the left side. `index` holds named
     plain arrays; what they mean is known to the matcher that built them. `parts` are the names of the segments that
@@ -68,23 +46,20 @@ class Segment:
     rows: Rows
     index: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
-    zones: Zones = None  # type: ignore[assignment]  # found in the rows if not given
 
     def __post_init__(self) -> None:
         if not self.parts:
             object.__setattr__(self, "parts", (self.name,))
-        if self.zones is None:
-            object.__setattr__(self, "zones", Zones.of(self.rows))
 
     @property
     def low(self) -> Zone:
         """The least time and values."""
-        return self.zones.low
+        return self.rows.zones.low
 
     @property
     def high(self) -> Zone:
         """The greatest time and values."""
-        return self.zones.high
+        return self.rows.zones.high
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -94,21 +69,28 @@ class Segment:
         """The bytes of rows and index."""
         return self.rows.nbytes + sum(array.nbytes for array in self.index.values())
 
-    def with_index(self, index: Mapping[str, NDArray[Any]]) -> "Segment":
-        """The same segment with this index."""
-        return replace(self, index=index)
-
     def to_bytes(self) -> bytes:
-        """The segment in one piece; the same rows and index give the same bytes, whatever the name."""
-        return b"".join(self.packed())
+        """The segment in one piece; the same rows and index give the same bytes, whatever the name.
 
-    def packed(self) -> list[Buffer]:
-        """The bytes of `to_bytes` in pieces, without copying them together."""
-        return pack(self._contents(map(_canonical, self.rows.keys)))
+        Rows that were read from bytes are these bytes again, unless they have an index now.
+        """
+        pieces = self.pack()
+        return pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else b"".join(pieces)
+
+    def pack(self) -> list[Buffer]:
+        """The bytes of `to_bytes` in pieces, without copying them together; the digest is in the first."""
+        source = self.rows.source
+        if source is not None and not self.index:
+            return [source] if self.rows.rank is None else replace_notes(source, self._to_notes())
+        contents = self._to_contents(map(_canonicalize, self.rows.keys))
+        if source is not None:
+            streams = find_streams(source)
+            contents = replace(contents, batches={name: streams[name] for name in contents.batches})
+        return pack(contents)
 
     def bound_size(self) -> int:
-        """At least as many bytes as `packed` gives, and few more; costs next to nothing."""
-        return bound_size(self._contents(self.rows.keys))
+        """At least as many bytes as `pack` gives, and few more; costs next to nothing."""
+        return bound_size(self._to_contents(self.rows.keys))
 
     @classmethod
     def from_bytes(cls, buffer: Buffer, name: str, *, verify: bool = True) -> "Segment":
@@ -119,32 +101,20 @@ class Segment:
         """
         contents = unpack(buffer, name, verify=verify)
         try:
-            return cls._from_contents(contents, name)
+            return cls._from_contents(contents, name, buffer)
         except (LookupError, TypeError, ValueError) as error:
             raise SegmentError(name, f"is not consistent: {type(error).__name__}: {error}") from error
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that is there wholly or not at all, also for other processes that write or read the same."""
-        write_whole(Path(path), self.packed())
+    def _to_notes(self) -> dict[str, Any]:
+        low, high = ([zone.time, zone.keys, zone.rank] for zone in (self.low, self.high))
+        return {"low": low, "high": high, "nan": self.rows.zones.nan}
 
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], name: str | None = None, *, verify: bool = True) -> "Segment":
-        """The segment in a file, mapped into memory; it is named as the file (without suffix) if no name is given.
-
-        The file may be deleted while the segment is in use, but not written to.
-        """
-        path = Path(path)
-        name = path.stem if name is None else name
-        with path.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                raise SegmentError(name, "cut short: the file is empty")
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return cls.from_bytes(mapped, name, verify=verify)
-
-    def _contents(self, keys: Iterable[KeyColumn]) -> Contents:
+    def _to_contents(self, keys: Iterable[KeyColumn]) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"time": self.rows.time}
-        if self.rows.rank is not None:
-            arrays["rank"] = self.rows.rank
+        if self.rows.rank is not None and (self.index or not _is_consecutive(self.rows.rank)):
+            arrays["rank"] = self.rows.rank  # else the zone map says it all
+        if self.rows.route is not None:
+            arrays["route"] = self.rows.route
         batches = {"payload": self.rows.payload}
         for number, key in enumerate(keys):
             arrays[f"key {number}"] = key.values
@@ -153,11 +123,10 @@ class Segment:
             if key.exact is not None:
                 batches[f"exact {number}"] = pa.record_batch({"": key.exact})
         arrays |= {f"index {name}": self.index[name] for name in sorted(self.index)}
-        low, high = ([zone.time, zone.keys, zone.rank] for zone in (self.low, self.high))
-        return Contents({"low": low, "high": high, "nan": self.zones.nan}, arrays, batches)
+        return Contents(self._to_notes(), arrays, batches)
 
     @classmethod
-    def _from_contents(cls, contents: Contents, name: str) -> "Segment":
+    def _from_contents(cls, contents: Contents, name: str, source: Buffer) -> "Segment":
         arrays, batches, notes = contents.arrays, contents.batches, contents.notes
         low, high = (Zone(time, tuple(keys), rank) for time, keys, rank in (notes["low"], notes["high"]))
         exact = {name: batch.column(0) for name, batch in batches.items() if name != "payload"}
@@ -165,30 +134,21 @@ class Segment:
             KeyColumn(arrays[f"key {number}"], arrays.get(f"valid {number}"), exact.get(f"exact {number}"))
             for number in range(len(notes["nan"]))
         )
-        rows = Rows(arrays["time"], keys, batches["payload"], arrays.get("rank"))
+        rank = arrays.get("rank")
+        if rank is None and low.rank is not None:
+            rank = np.arange(low.rank, low.rank + len(arrays["time"]))
+        rows = Rows(arrays["time"], keys, batches["payload"], rank, arrays.get("route"))
         index = {key.removeprefix("index "): array for key, array in arrays.items() if key.startswith("index ")}
-        return cls(name, rows, index, zones=Zones(low, high, tuple(notes["nan"])))
+        rows.remember(Zones(low, high, tuple(notes["nan"])), None if index else source)
+        return cls(name, rows, index)
 
 
-def _ends(values: NDArray[Any]) -> tuple[Any, Any]:
-    return (values.min().item(), values.max().item()) if len(values) else (None, None)
-
-
-def _present(key: KeyColumn) -> NDArray[Any]:
-    """The values that are neither NULL nor NaN."""
-    values = key.values if key.valid is None else key.values[key.valid]
-    return values[~np.isnan(values)] if values.dtype.kind == "f" else values
-
-
-def _has_nan(key: KeyColumn) -> bool:
-    if key.values.dtype.kind != "f":
-        return False
-    nan = np.isnan(key.values)
-    return bool(nan.any() if key.valid is None else (nan & key.valid).any())
+def _is_consecutive(ranks: NDArray[np.int64]) -> bool:
+    return len(ranks) > 0 and bool((np.diff(ranks) == 1).all())
 
 
 def write_whole(path: Path, pieces: Iterable[Buffer]) -> None:
-    """Write a file by one rename."""
+    """Write a file by one rename: it is there wholly or not at all, also for others that write or read the same."""
     scratch = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         with scratch.open("xb") as file:
@@ -198,7 +158,7 @@ def write_whole(path: Path, pieces: Iterable[Buffer]) -> None:
         scratch.unlink(missing_ok=True)
 
 
-def _canonical(key: KeyColumn) -> KeyColumn:
+def _canonicalize(key: KeyColumn) -> KeyColumn:
     """The same column with zero under each NULL, and no mask where it masks nothing."""
     if key.valid is None:
         return key

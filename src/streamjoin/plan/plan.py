@@ -9,7 +9,7 @@ import pyarrow as pa
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import Key
 from streamjoin.predicate import Predicate
-from streamjoin.spec.how import HOWS, PRESERVED, How, lets_out, sides_of
+from streamjoin.spec.how import HOWS, PRESERVED, How, emits_unmatched, sides_of
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
 
@@ -78,7 +78,7 @@ class Plan:
     @property
     def lags(self) -> bool:
         """Whether results may lie before the watermark of their batch: rows that met nobody come after their time."""
-        return bool(self.lagging) or lets_out(self.how)
+        return bool(self.lagging) or emits_unmatched(self.how)
 
     @property
     def fingerprint(self) -> str:

@@ -14,7 +14,7 @@ from streamjoin.operators.expr import Call, Expr, Key
 from streamjoin.operators.types import DATE
 from streamjoin.predicate.linear import Bound, Margin, classes
 from streamjoin.spec.duration import format_duration
-from streamjoin.spec.how import PRESERVED, How, lets_out
+from streamjoin.spec.how import PRESERVED, How, emits_unmatched
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Both, Last, Window
 
@@ -141,7 +141,7 @@ class OneSided(Conjunct):
 
         Not where the side is preserved (an unmatched row must come out), and not where a count window counts it.
         """
-        comes_out = lets_out(how) and self.side in PRESERVED[how]
+        comes_out = emits_unmatched(how) and self.side in PRESERVED[how]
         return not comes_out and not isinstance(window, Last | Both)
 
 

@@ -104,7 +104,7 @@ def _steps(records: Iterator[dict[str, Any]]) -> "Iterator[tuple[int, dict[Side,
     for record in records:
         since = since if rows else record["since"]
         held = Segment.from_bytes(record["block"], f"{record['side']} {record['part']}.{record['seq']}").rows
-        blocks[record["side"]].append(Block(held.time, held.keys, held.payload))
+        blocks[record["side"]].append(Block(held))
         rows += len(held)
         if rows >= STEP_ROWS:
             yield since, blocks

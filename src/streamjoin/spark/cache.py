@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.pane import Segment, SegmentError, digest, write_whole
+from streamjoin.pane import Segment, SegmentError, read_digest, write_whole
 from streamjoin.spark import cachedir
 from streamjoin.spark.budget import Room
 
@@ -103,7 +103,7 @@ class SegmentCache:
         self._mapped.append((file, stamp, path))
         try:
             mapped = mmap.mmap(file, 0, access=mmap.ACCESS_READ)
-            if digest(mapped) != written:
+            if read_digest(mapped) != written:
                 raise SegmentError(name, "is another one")
             segment = Segment.from_bytes(mapped, name, verify=_verified.get(str(path)) != stamp)
         except (OSError, ValueError, struct.error, SegmentError) as error:
@@ -122,8 +122,8 @@ class SegmentCache:
             if not self._room.has(size):
                 self._warn_full(segment, size)
                 return None
-            pieces = segment.packed()
-            written = digest(b"".join(pieces[:2]))
+            pieces = segment.pack()
+            written = read_digest(pieces[0])
             write_whole(self._directory / f"{segment.name}~{written}", pieces)
         except OSError as error:
             _warn_once(

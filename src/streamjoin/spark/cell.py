@@ -219,7 +219,7 @@ class CellBatch:
 
     def _blocks(self, frames: Iterator[pd.DataFrame], worker: "Worker") -> "dict[Side, list[Block]]":
         """The blocks of each side; in an order that is the same whichever way they came."""
-        from streamjoin.plan import in_order
+        from streamjoin.plan import sort_blocks
 
         records: list[Any] = [record for frame in frames for record in frame.itertuples(index=False)]
         self._counts["invalid_rows"] = sum(int(record.invalid) for record in records)
@@ -227,7 +227,7 @@ class CellBatch:
         for record in sorted((r for r in records if r.block is not None), key=lambda r: (r.side, r.part, r.seq)):
             blocks[record.side].append(self._block(record, worker.late_before(record.side, self._watermark)))
         for side in self._job.plan.shared:  # cells must number the same rows alike, also if a task is tried again
-            blocks[side] = in_order(blocks[side])
+            blocks[side] = sort_blocks(blocks[side])
         return blocks
 
     def _block(self, record: Any, late_before: int | None) -> "Block":
@@ -245,8 +245,8 @@ class CellBatch:
             self._counts[f"rows_{side}"] += len(rows)
             if late_before is not None:
                 self._counts[f"late_{side}"] += int(np.count_nonzero(rows.time < late_before))
-        probes, stores = (None if does else np.zeros(len(rows), np.bool_) for does in (record.probes, record.stores))
-        return Block(rows.time, rows.keys, rows.payload, probes=probes, stores=stores)
+        masks = (record.probes, record.stores, record.first)
+        return Block(rows, *(None if mask else np.zeros(len(rows), np.bool_) for mask in masks))
 
     def _worker(self) -> "Worker":
         from streamjoin.worker import Worker
@@ -264,20 +264,20 @@ class CellBatch:
 
     def _store(self, worker: "Worker") -> None:
         state = self._state
-        for segment in worker.new_segments():
+        for segment in worker.take_new_segments():
             state.put(segment.name, segment.to_bytes())
-        for name, flags in worker.changed_flags().items():
+        for name, flags in worker.take_changed_flags().items():
             state.put(name, flags)
-        for name in worker.dropped_segments():
+        for name in worker.take_dropped_names():
             state.remove(name)
         now: dict[str, str] = {}
-        for segment in worker.segments():
+        for segment in worker.list_segments():
             written = self._found.get(segment.name) or self._cache.put(segment)
             if written is None:
                 self._counts["uncached_segments"] += 1
             else:
                 now[segment.name] = written
-        state.save(self._job, worker.manifest(), now)
+        state.save(self._job, worker.to_manifest(), now)
         self._cache.sweep([*state.cached.items(), *now.items()])
 
     def _count(self, worker: "Worker") -> None:

@@ -58,10 +58,10 @@ def emitted(
     job: Job, side: "Side", batches: Iterator[pa.RecordBatch], part: int, block_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """The records that one task sends."""
-    from streamjoin.worker.output import gathered
+    from streamjoin.worker.output import gather_blocks
 
     route, numbers, invalid = job.layout.router(job.plan), count(), 0
-    for batch in gathered(batches, block_rows, BLOCK_BYTES):
+    for batch in gather_blocks(batches, block_rows, BLOCK_BYTES):
         rows, hashes, nulls = taken(job, side, batch)
         invalid += nulls
         if len(rows):
@@ -87,7 +87,8 @@ def taken(job: Job, side: "Side", batch: pa.RecordBatch) -> "tuple[Rows, Any, in
     schema = job.plan.payload(side)
     columns = [relabelled(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
-    return Rows(numbers(batch.column(source.time)), keys, payload), numbers(batch.column(source.route)), nulls
+    time, route = numbers(batch.column(source.time)), numbers(batch.column(source.route))
+    return Rows(time, keys, payload, route=route), route, nulls
 
 
 def _sent(

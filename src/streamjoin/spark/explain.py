@@ -13,7 +13,7 @@ from streamjoin.spec.duration import format_duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
 from streamjoin.spec.window import Between, Tumbling
-from streamjoin.worker.expiry import stay
+from streamjoin.worker.expiry import find_retention
 
 _MANY_COLUMNS = 12
 
@@ -60,7 +60,7 @@ def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
         ("Layout", _layout(planned, chosen)),
         ("State", _state(planned)),
     )
-    stays = max(stay(planned.window, side) for side in SIDES)
+    stays = max(find_retention(planned.window, side) for side in SIDES)
     return Explanation(sections, tuple(_warnings(planned, selected, stays)), planned.text, stays)
 
 

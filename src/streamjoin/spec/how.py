@@ -25,7 +25,7 @@ PRESERVED: dict[How, tuple[Side, ...]] = {
     "left_semi": ("l",),
     "left_anti": ("l",),
 }
-"""The sides of which it matters whether a row met anybody."""
+"""The sides whose rows are flagged when they are matched."""
 
 
 def how_of(name: object) -> How:
@@ -44,6 +44,6 @@ def sides_of(how: How) -> tuple[Side, ...]:
     return ("l",) if how in ("left_semi", "left_anti") else ("l", "r")
 
 
-def lets_out(how: How) -> bool:
-    """Whether a row that met nobody comes out, so that rows wait to be told."""
+def emits_unmatched(how: How) -> bool:
+    """Whether unmatched rows are emitted, so that rows wait until they are decided."""
     return how not in ("inner", "left_semi")

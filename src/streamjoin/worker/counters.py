@@ -1,68 +1,47 @@
 """What a worker counts."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _T = TypeVar("_T")
 
 
 @dataclass
 class Counters:
-    """What happened, in one call or in all of them; seconds are a worker's own, without those of who takes results.
+    """What happened in one batch.
 
-    `decided` is the work as the papers count it: every probing row times the live opposite window. `examined` is what
-    was compared to get there. `matches` are the pairs found, `results` the rows that came out.
+    Rows, and late rows among them, are counted where their first copy is. `decided` is the work as the papers count
+    it: every probing row times the live opposite window. `examined` is what was compared to get there. `matches` are
+    the pairs found.
     """
 
     rows_left: int = 0
     rows_right: int = 0
     late_left: int = 0
     late_right: int = 0
-    invalid: int = 0
     decided: int = 0
     examined: int = 0
     matches: int = 0
-    results: int = 0
-    admit_seconds: float = 0.0
     probe_seconds: float = 0.0
-    store_seconds: float = 0.0
-    expire_seconds: float = 0.0
 
-    def add(self, other: "Counters") -> None:
-        """Add another's counts to these."""
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-
-    def counts(self) -> dict[str, Any]:
-        """All but the seconds: what is the same on every run."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if not f.name.endswith("seconds")}
-
-    @contextmanager
-    def clock(self, step: str) -> Iterator[None]:
-        """Count the time that a step takes."""
-        start = perf_counter()
-        yield
-        name = f"{step}_seconds"
-        setattr(self, name, getattr(self, name) + perf_counter() - start)
-
-    def timed(self, step: str, blocks: Iterator[_T]) -> Iterator[_T]:
-        """Hand on what a step yields, counting only the time that the step itself takes."""
+    def time_probe(self, results: Iterator[_T]) -> Iterator[_T]:
+        """Hand on what probing yields, counting the seconds that it takes itself, without its caller's."""
         while True:
-            with self.clock(step):
-                block = next(blocks, None)
-            if block is None:
+            start = perf_counter()
+            result = next(results, None)
+            self.probe_seconds += perf_counter() - start
+            if result is None:
                 return
-            yield block
+            yield result
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a worker holds: rows that can still meet somebody, rows that wait to be ordered, all their bytes.
+    """What a worker holds: live rows, rows that wait to be ordered, bytes of all.
 
-    `undecided` rows have met nobody so far, and will be let out if they never do.
+    `undecided` rows are unmatched so far, and will be emitted if they stay so.
     """
 
     live_left: int

@@ -1,4 +1,4 @@
-"""Which kept rows of a preserved side have met somebody: one bool a row, found by the row's rank.
+"""Which stored rows of a preserved side are matched: one bool a row, found by the row's rank.
 
 State holds them as bitmaps, a page for every 2**17 ranks, written only when one of its flags has changed.
 """
@@ -13,73 +13,73 @@ PAGE = 1 << 17
 
 
 class Flags:
-    """The flags of one side. Ranks only grow; pages before the oldest kept row are forgotten."""
+    """The flags of one side. Ranks only grow; pages before the oldest stored row are dropped."""
 
     def __init__(self) -> None:
         self._base = self._stop = 0  # the ranks that have a flag; the first is the start of a page
-        self._met = np.zeros(0, np.bool_)
+        self._matched = np.zeros(0, np.bool_)
         self._written: set[int] = set()  # pages that are in state
         self._changed: set[int] = set()
-        self.forgotten = 0
-        """How many rows had met somebody when their page was forgotten."""
+        self.dropped = 0
+        """How many matched rows were on pages that are dropped."""
 
     @property
     def count(self) -> int:
-        """How many rows have ever met somebody."""
-        return self.forgotten + int(np.count_nonzero(self._met[: self._stop - self._base]))
+        """How many rows have ever been matched."""
+        return self.dropped + int(np.count_nonzero(self._matched[: self._stop - self._base]))
 
     def extend(self, stop: int) -> None:
-        """Make room for all ranks before `stop`; rows that are new have met nobody."""
+        """Make room for all ranks before `stop`; new rows are unmatched."""
         used = self._stop - self._base
-        if stop - self._base > len(self._met):
+        if stop - self._base > len(self._matched):
             room = np.zeros(max(stop - self._base, 2 * used), np.bool_)
-            room[:used] = self._met[:used]
-            self._met = room
+            room[:used] = self._matched[:used]
+            self._matched = room
         self._stop = stop
 
-    def forget(self, oldest: int) -> list[int]:
-        """Forget the rows before `oldest`; returns the pages that are not needed in state any more."""
+    def drop(self, oldest: int) -> list[int]:
+        """Drop the rows before `oldest`; returns the pages that are not needed in state any more."""
         first = oldest // PAGE
         if first * PAGE <= self._base:
             return []
-        self.forgotten += int(np.count_nonzero(self._met[: first * PAGE - self._base]))
-        self._met = self._met[first * PAGE - self._base :].copy()
+        self.dropped += int(np.count_nonzero(self._matched[: first * PAGE - self._base]))
+        self._matched = self._matched[first * PAGE - self._base :].copy()
         self._base = first * PAGE
-        over = sorted(page for page in self._written if page < first)
-        self._written.difference_update(over)
+        gone = sorted(page for page in self._written if page < first)
+        self._written.difference_update(gone)
         self._changed = {page for page in self._changed if page >= first}
-        return over
+        return gone
 
-    def met(self, ranks: Ranks) -> NDArray[np.bool_]:
-        """Which of these rows have met somebody."""
-        return self._met[ranks - self._base]
+    def is_matched(self, ranks: Ranks) -> NDArray[np.bool_]:
+        """Which of these rows are matched."""
+        return self._matched[ranks - self._base]
 
     def mark(self, ranks: Ranks) -> None:
-        """These rows have met somebody."""
-        new = ranks[~self.met(ranks)]
+        """These rows are matched."""
+        new = ranks[~self.is_matched(ranks)]
         if len(new):
-            self._met[new - self._base] = True
+            self._matched[new - self._base] = True
             first, last = int(new.min()) // PAGE, int(new.max()) // PAGE
             self._changed.update([first] if first == last else np.unique(new // PAGE).tolist())
 
     # State
 
-    def changes(self) -> dict[int, bytes]:
+    def take_changes(self) -> dict[int, bytes]:
         """The pages that have changed since the last call."""
-        changes = {page: self.page(page) for page in sorted(self._changed)}
+        changes = {page: self._pack_page(page) for page in sorted(self._changed)}
         self._written |= self._changed
         self._changed.clear()
         return changes
 
     @property
     def pages(self) -> list[int]:
-        """The pages on which somebody has met somebody."""
+        """The pages that have a matched row."""
         return sorted(self._written | self._changed)
 
-    def page(self, page: int) -> bytes:
+    def _pack_page(self, page: int) -> bytes:
         """The flags of a page, eight to a byte."""
         start = page * PAGE - self._base
-        return np.packbits(self._met[start : start + PAGE]).tobytes()
+        return np.packbits(self._matched[start : start + PAGE]).tobytes()
 
     def load(self, oldest: int, stop: int, pages: Iterable[tuple[int, bytes]]) -> None:
         """Take over the flags of the ranks from `oldest` to before `stop` from the pages that were written."""
@@ -89,5 +89,5 @@ class Flags:
         for page, bitmap in pages:
             start = page * PAGE - self._base
             count = min(PAGE, stop - page * PAGE)
-            self._met[start : start + count] = np.unpackbits(np.frombuffer(bitmap, np.uint8), count=count)
+            self._matched[start : start + count] = np.unpackbits(np.frombuffer(bitmap, np.uint8), count=count)
             self._written.add(page)

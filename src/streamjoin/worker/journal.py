@@ -6,10 +6,7 @@ from streamjoin.pane import Segment
 
 
 class Journal:
-    """A record of what was kept and let go since it was last asked for.
-
-    What is let go before it was ever asked for is not mentioned at all.
-    """
+    """What was stored and dropped since it was last taken; what was dropped before it was ever taken is left out."""
 
     def __init__(self) -> None:
         self._new: dict[str, Segment] = {}
@@ -20,18 +17,16 @@ class Journal:
         self._new[segment.name] = replace(segment, index={})
 
     def drop(self, name: str) -> None:
-        """What was stored under this name is over."""
+        """What was stored under this name is not needed any more."""
         if self._new.pop(name, None) is None:
             self._dropped.append(name)
 
-    def new(self) -> list[Segment]:
+    def take_new(self) -> list[Segment]:
         """The segments that are new since the last call."""
-        new = list(self._new.values())
-        self._new.clear()
-        return new
+        new, self._new = self._new, {}
+        return list(new.values())
 
-    def dropped(self) -> list[str]:
+    def take_dropped(self) -> list[str]:
         """The names that were dropped since the last call."""
-        dropped = list(self._dropped)
-        self._dropped.clear()
+        dropped, self._dropped = self._dropped, []
         return dropped

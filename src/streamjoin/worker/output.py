@@ -25,24 +25,26 @@ class Output:
         self._plan = plan
         self._schema = plan.output
 
-    def rows(self, *payloads: pa.RecordBatch) -> int:
+    def bound_rows(self, *payloads: pa.RecordBatch) -> int:
         """How many results made of such rows fit into a block."""
-        width = sum(map(_width, payloads)) + 8
+        width = sum(map(_measure_row, payloads)) + 8
         return int(max(1, min(self._plan.block_rows, self._plan.block_bytes // width)))
 
-    def alone(self, side: Side, payload: pa.RecordBatch, at: Indices, join_time: Times) -> Iterator[pa.RecordBatch]:
+    def build_one_sided(
+        self, side: Side, payload: pa.RecordBatch, at: Indices, join_time: Times
+    ) -> Iterator[pa.RecordBatch]:
         """Results that have no part of the other side."""
-        size = self.rows(payload)
+        size = self.bound_rows(payload)
         for start in range(0, len(at), size):
             piece = slice(start, start + size)
-            own, times = _taken(payload, at[piece]), join_time[piece]
-            columns = [own if each == side else self._absent(each, len(times)) for each in sides_of(self._plan.how)]
-            yield self.block([column for part in columns for column in part], times)
+            own, times = _take(payload, at[piece]), join_time[piece]
+            columns = [own if each == side else self._fill_nulls(each, len(times)) for each in sides_of(self._plan.how)]
+            yield self.build([column for part in columns for column in part], times)
 
-    def _absent(self, side: Side, count: int) -> list[pa.Array]:
+    def _fill_nulls(self, side: Side, count: int) -> list[pa.Array]:
         return [pa.nulls(count, field.type) for field in self._plan.payload(side)]
 
-    def block(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
+    def build(self, columns: list[pa.Array], join_time: Times) -> pa.RecordBatch:
         """Columns of results with their time."""
         return pa.RecordBatch.from_arrays([*columns, pa.array(join_time)], schema=self._schema)
 
@@ -88,30 +90,30 @@ class Matches:
         self, at_probing: Indices, stored: pa.RecordBatch, at_stored: Indices, join_time: Times
     ) -> Iterator[pa.RecordBatch]:
         """Take in pairs of positions; yields the blocks that are full."""
-        room = self._output.rows(self._probing, stored)
+        room = self._output.bound_rows(self._probing, stored)
         for start in range(0, len(at_probing), room):
             piece = slice(start, start + room)
             self._room = min(self._room, room) if self._held else room
             if self._held and self._count + len(join_time[piece]) > self._room:
-                yield from self.rest()
+                yield from self.flush()
                 self._room = room
             self._held.append((at_probing[piece], stored, at_stored[piece], join_time[piece]))
             self._count += len(join_time[piece])
 
-    def rest(self) -> Iterator[pa.RecordBatch]:
+    def flush(self) -> Iterator[pa.RecordBatch]:
         """What is left, as one block."""
         if not self._held:
             return
         at_probing, stored, at_stored, join_time = zip(*self._held, strict=True)
         self._held, self._count = [], 0
-        mine = _taken(self._probing, np.concatenate(at_probing))
-        parts = [_taken(payload, at) for payload, at in zip(stored, at_stored, strict=True)]
+        mine = _take(self._probing, np.concatenate(at_probing))
+        parts = [_take(payload, at) for payload, at in zip(stored, at_stored, strict=True)]
         theirs = parts[0] if len(parts) == 1 else [pa.concat_arrays(chunks) for chunks in zip(*parts, strict=True)]
         columns = [*mine, *theirs] if self._side == "l" else [*theirs, *mine]
-        yield self._output.block(columns, np.concatenate(join_time))
+        yield self._output.build(columns, np.concatenate(join_time))
 
 
-def _width(payload: pa.RecordBatch) -> float:
+def _measure_row(payload: pa.RecordBatch) -> float:
     """The bytes of a row, on average."""
     try:
         bits: int = sum(type.bit_width for type in payload.schema.types)
@@ -120,12 +122,12 @@ def _width(payload: pa.RecordBatch) -> float:
         return payload.nbytes / max(1, payload.num_rows)  # type: ignore[no-any-return]
 
 
-def _taken(payload: pa.RecordBatch, at: Indices) -> list[pa.Array]:
+def _take(payload: pa.RecordBatch, at: Indices) -> list[pa.Array]:
     return payload.take(pa.array(at)).columns  # type: ignore[no-any-return]
 
 
-def gathered(blocks: Iterator[Found], rows: int, size: int) -> Iterator[Found]:
-    """Small blocks put together, up to so many rows and bytes; a block is never split.
+def gather_blocks(blocks: Iterator[Found], rows: int, size: int) -> Iterator[Found]:
+    """Put small blocks together, up to so many rows and bytes; a block is never split.
 
     Undecided rows are handed on as they come.
     """
@@ -138,14 +140,14 @@ def gathered(blocks: Iterator[Found], rows: int, size: int) -> Iterator[Found]:
         if block.num_rows == 0:
             continue
         if held and (held_rows + block.num_rows > rows or held_bytes + block.nbytes > size):
-            yield _one(held)
+            yield _concat(held)
             held, held_rows, held_bytes = [], 0, 0
         held.append(block)
         held_rows += block.num_rows
         held_bytes += block.nbytes
     if held:
-        yield _one(held)
+        yield _concat(held)
 
 
-def _one(blocks: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _concat(blocks: list[pa.RecordBatch]) -> pa.RecordBatch:
     return blocks[0] if len(blocks) == 1 else pa.concat_batches(blocks)

@@ -1,4 +1,4 @@
-"""Which match releases a row of a semi join: of those that one batch brings, the earliest."""
+"""The match that emits a row of a semi join: of those that one batch brings, the earliest."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ class Earliest:
         self._times.append(times)
         self._held += len(ranks)
         if self._held > self._room:
-            self.result()
+            self.reduce()
 
-    def result(self) -> tuple[Ranks, Times]:
+    def reduce(self) -> tuple[Ranks, Times]:
         """Each rank once, in order, with its least time."""
         if not self._ranks:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -2,14 +2,14 @@
 
 A batch of rows is admitted, then
 
-1. probe: every row that probes here meets the live rows of the other side;
+1. probe: every row that probes here is compared with the live rows of the other side;
 2. expire: rows that the watermark has passed are dropped, and emitted where they are unmatched and the join says so;
-3. store: every row that is stored here is kept for rows to come. The papers store before they expire; this way round a
-   row that is over as soon as it is there is never kept.
+3. store: every row that is stored here stays for rows to come. The papers store before they expire; this way round a
+   row that is expired as soon as it is there is never stored.
 
-Within a batch the left rows meet the stored right rows of this batch too, the right rows only left rows of older
-batches: each pair is found once. Count windows cannot say who is in a window before all rows up to a time are
-here; there rows wait until the watermark has passed them, are put in order, and the later row of a pair meets the
+Within a batch the left rows probe the stored right rows of this batch too, the right rows only left rows of older
+batches: each pair is found once. Count windows cannot say which rows are in a window before all rows up to a time are
+here; there rows wait until the watermark has passed them, are put in order, and the later row of a pair probes the
 earlier one.
 """
 
@@ -21,16 +21,16 @@ from streamjoin.match import Matcher
 from streamjoin.pane import NO_TIME, Segment
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.worker.admit import Arrivals, admit
+from streamjoin.worker.admit import admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
-from streamjoin.worker.output import Found, Output, Undecided, gathered
-from streamjoin.worker.ready import Arrived, rounds
+from streamjoin.worker.output import Found, Output, gather_blocks
+from streamjoin.worker.ready import Arrived, split_rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.store import Fetch, Store
 
-FORMAT = 2
+FORMAT = 3
 Blocks = Block | Sequence[Block]
 
 
@@ -40,20 +40,19 @@ class Worker:
     `process` and `finish` yield results as they are found; nothing happens before they are taken, and a batch is over
     when they are exhausted. Rows of a side that the plan shares with other workers come as `Undecided` between them,
     where they are unmatched here; no more than a block of them is held. Results come in no order, but none that comes
-    after a batch under watermark W has a `join_time` before W: whoever orders them may let go of those. `last` counts
-    what the last batch did, `total` what all did. Without `journal` nothing is remembered for `new_segments` and
-    `dropped_segments`.
+    after a batch under watermark W has a `join_time` before W: earlier ones are complete then. `last` counts what the
+    last batch did. Without `journal` nothing is remembered for `take_new_segments` and `take_dropped_names`.
 
     >>> import numpy as np
     >>> import pyarrow as pa
     >>> from streamjoin import within
-    >>> from streamjoin.pane import KeyColumn
+    >>> from streamjoin.pane import KeyColumn, Rows
     >>> from streamjoin.predicate import Schema, parse
     >>> on = parse("abs(l.x - r.a) <= 10", Schema({"x": "int"}), Schema({"a": "int"}))
     >>> worker = Worker(Plan(on, within("1 second"), pa.schema([("x", pa.int32())]), pa.schema([("a", pa.int32())])))
     >>> def block(name, times, values):
     ...     column = np.array(values, np.int32)
-    ...     return Block(np.array(times), (KeyColumn(column),), pa.record_batch({name: column}))
+    ...     return Block(Rows(np.array(times), (KeyColumn(column),), pa.record_batch({name: column})))
     >>> results = worker.process(block("x", [0, 500_000], [1, 100]), block("a", [200_000], [5]))
     >>> [row for result in results for row in result.to_pylist()]
     [{'x': 1, 'a': 5, 'join_time': 200000}]
@@ -61,7 +60,7 @@ class Worker:
 
     def __init__(self, plan: Plan, *, journal: bool = True) -> None:
         self.plan = plan
-        self.last, self.total = Counters(), Counters()
+        self.last = Counters()
         self._output = Output(plan)
         self._matcher = Matcher(plan.predicate, plan.window, kernel=plan.kernel)
         self._journal = Journal() if journal else None
@@ -72,11 +71,11 @@ class Worker:
 
     def process(self, left: Blocks = (), right: Blocks = (), watermark: int | None = None) -> Iterator[Found]:
         """Join the blocks of one micro-batch, which runs under this watermark."""
-        return self._batch({"l": left, "r": right}, watermark)
+        return self._run_batch({"l": left, "r": right}, watermark)
 
     def finish(self) -> Iterator[Found]:
-        """The input has ended: who has waited for a partner, or for its turn, waits no longer."""
-        return self._batch({"l": (), "r": ()}, ENDED)
+        """The input has ended: every row that waits, for a match or for its turn, is decided."""
+        return self._run_batch({"l": (), "r": ()}, ENDED)
 
     def late_before(self, side: Side, watermark: int | None) -> int | None:
         """The time before which rows of a side are late in a batch under this watermark."""
@@ -86,7 +85,7 @@ class Worker:
 
     @property
     def size(self) -> Size:
-        """What is kept now."""
+        """What is stored now."""
         left, right = (self._stores[side] for side in SIDES)
         return Size(
             left.live,
@@ -95,44 +94,39 @@ class Worker:
             sum(map(len, right.waiting.values())),
             left.undecided,
             right.undecided,
-            left.pieces + right.pieces,
+            left.segment_count + right.segment_count,
             left.nbytes + right.nbytes,
         )
 
-    def manifest(self) -> bytes:
+    def to_manifest(self) -> bytes:
         """What is to be stored anew after every batch: small, and in it the names of all that is stored besides."""
-        self._must_be_over()
+        self._require_batch_over()
         return json.dumps(
             {
                 "format": FORMAT,
                 "plan": self.plan.fingerprint,
                 "watermark": self._watermark,
                 "latest": self._latest,
-                "total": self.total.counts(),
-                "sides": {side: store.manifest() for side, store in self._stores.items()},
+                "sides": {side: store.to_manifest() for side, store in self._stores.items()},
             },
             separators=(",", ":"),
         ).encode()
 
-    def new_segments(self) -> list[Segment]:
+    def take_new_segments(self) -> list[Segment]:
         """The segments to be stored since the last call: what arrived, each once, without index."""
-        return self._recorded().new()
+        return self._get_journal().take_new()
 
-    def changed_flags(self) -> dict[str, bytes]:
-        """What else is to be stored since the last call, under these names: who has met somebody."""
-        return {name: page for store in self._stores.values() for name, page in store.flags_changed().items()}
+    def take_changed_flags(self) -> dict[str, bytes]:
+        """What else is to be stored since the last call, under these names: which rows are matched."""
+        return {name: page for store in self._stores.values() for name, page in store.take_changed_flags().items()}
 
-    def dropped_segments(self) -> list[str]:
+    def take_dropped_names(self) -> list[str]:
         """The names under which something was stored that is not needed any more since the last call."""
-        return self._recorded().dropped()
+        return self._get_journal().take_dropped()
 
-    def segments(self) -> list[Segment]:
-        """What can be met now, indexed and merged: for a cache, from which `restore` takes by name what it finds."""
+    def list_segments(self) -> list[Segment]:
+        """What can be probed now, indexed and merged: for a cache, from which `restore` takes by name what it finds."""
         return [segment for store in self._stores.values() for segment in store.segments]
-
-    def state(self) -> tuple[bytes, dict[str, bytes]]:
-        """The manifest and all that `restore` will fetch, for those who store everything at once."""
-        return self.manifest(), {k: v for store in self._stores.values() for k, v in store.contents().items()}
 
     @classmethod
     def restore(cls, plan: Plan, manifest: bytes, fetch: Fetch, *, journal: bool = True) -> "Worker":
@@ -141,48 +135,42 @@ class Worker:
         `fetch` gives what was stored under a name: bytes, a segment as it is, or None. Names of merged segments are
         asked for first; where there is nothing, they are made again of the segments that arrived.
         """
-        noted = json.loads(manifest)
-        if noted["format"] != FORMAT:
-            raise StreamJoinError(f"state: it has format {noted['format']}; this streamjoin reads format {FORMAT}")
-        if noted["plan"] != plan.fingerprint:
+        told = json.loads(manifest)
+        if told["format"] != FORMAT:
+            raise StreamJoinError(f"state: it has format {told['format']}; this streamjoin reads format {FORMAT}")
+        if told["plan"] != plan.fingerprint:
             raise StreamJoinError("state: it was written under another plan (condition, window, how or columns)")
         worker = cls(plan, journal=journal)
-        worker._watermark, worker._latest = noted["watermark"], noted["latest"]
-        worker.total = Counters(**noted["total"])
+        worker._watermark, worker._latest = told["watermark"], told["latest"]
         for side, store in worker._stores.items():
-            store.restore(noted["sides"][side], worker._watermark, fetch)
+            store.restore(told["sides"][side], worker._watermark, fetch)
         return worker
 
-    def _recorded(self) -> Journal:
-        self._must_be_over()
+    def _get_journal(self) -> Journal:
+        self._require_batch_over()
         if self._journal is None:
             raise StreamJoinError("worker: it keeps no journal; expected Worker(plan, journal=True)")
         return self._journal
 
-    def _must_be_over(self) -> None:
+    def _require_batch_over(self) -> None:
         if self._in_batch:
             raise StreamJoinError("worker: the last batch is not over; it failed, or not all of its results were taken")
 
     # One batch
 
-    def _batch(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
-        self._must_be_over()
+    def _run_batch(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
+        self._require_batch_over()
         if self._watermark is not None and (watermark is None or watermark < self._watermark):
             raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
         self._in_batch = True
         self.last = Counters()
-        for found in gathered(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
-            if not isinstance(found, Undecided):
-                self.last.results += found.num_rows
-            yield found
-        self.total.add(self.last)
+        yield from gather_blocks(self._run_rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes)
         self._watermark = watermark
         self._in_batch = False
 
-    def _rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
-        with self.last.clock("admit"):
-            arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
-            ready = self._in_order(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
+    def _run_rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
+        arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
+        ready = self._reorder(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
         for until, rows in ready:
             steps = Round(
                 *(self.plan, self._matcher, self._output, self._stores, self.last),
@@ -190,21 +178,20 @@ class Worker:
             )
             yield from steps.run(rows)
 
-    def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Arrivals | None:
-        late = self.late_before(side, watermark)
-        admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late)
+    def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Block | None:
+        late_before = self.late_before(side, watermark)
+        admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late_before)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late
         else:
             self.last.rows_right, self.last.late_right = admitted.rows, admitted.late
-        self.last.invalid += admitted.invalid
-        if admitted.arrivals is not None:
-            self._latest = max(self._latest, int(admitted.arrivals.time.max()))
-        return admitted.arrivals
+        if admitted.block is not None and (latest := admitted.block.rows.zones.high.time) is not None:
+            self._latest = max(self._latest, latest)
+        return admitted.block
 
-    def _in_order(self, arrived: Arrived, watermark: int | None) -> Iterable[tuple[int | None, Arrived]]:
+    def _reorder(self, arrived: Arrived, watermark: int | None) -> Iterable[tuple[int | None, Arrived]]:
         """Let new rows wait, and take up those that waited long enough."""
-        for side, arrivals in arrived.items():
-            if arrivals is not None:
-                self._stores[side].wait(arrivals)
-        return () if watermark is None else rounds(self.plan.window, self._stores, watermark)
+        for side, block in arrived.items():
+            if block is not None:
+                self._stores[side].wait(block)
+        return () if watermark is None else split_rounds(self.plan.window, self._stores, watermark)

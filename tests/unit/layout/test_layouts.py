@@ -81,8 +81,7 @@ HASHES = st.integers(-(2**63), 2**63 - 1)
 
 
 def rows_of(plan: Plan, side: Side, found: Sequence[dict[str, Any]]) -> Rows:
-    block = to_block(plan, side, found)
-    return Rows(block.time, block.keys, block.payload)
+    return to_block(plan, side, found).rows
 
 
 def hashes_of(rows: Rows, seed: int) -> np.ndarray:

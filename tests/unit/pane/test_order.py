@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamjoin.pane import KeyColumn, Rows
 from streamjoin.pane import order as ordering
-from streamjoin.pane.order import order
+from streamjoin.pane.order import argsort_rows
 from streamjoin.reference import content
 
 NAN = float("nan")
@@ -56,7 +56,7 @@ def test_rows_are_ordered_as_the_reference_orders_them(kind: str, data: st.DataO
         [pa.array([convert(v) for _, v, _ in rows], type_), pa.array([flag for *_, flag in rows], pa.bool_())],
         names=["v", "flag"],
     )
-    found = order(Rows(np.array([t for t, *_ in rows], np.int64), (), payload))
+    found = argsort_rows(Rows(np.array([t for t, *_ in rows], np.int64), (), payload))
     expected = sorted(range(len(rows)), key=lambda i: (rows[i][0], content({"v": rows[i][1], "flag": rows[i][2]})))
     assert found.tolist() == expected  # both are stable
 
@@ -66,8 +66,8 @@ def test_keys_tell_rows_apart_whose_payload_is_the_same() -> None:
     time = np.zeros(3, np.int64)
     number = KeyColumn(np.array([2, 0, 1]), np.array([True, False, True]))
     text = KeyColumn(np.array([5, 6, 7]), exact=pa.array(["b", "a", "c"]))
-    assert order(Rows(time, (number,), payload)).tolist() == [1, 2, 0]
-    assert order(Rows(time, (text,), payload)).tolist() == [1, 0, 2]
+    assert argsort_rows(Rows(time, (number,), payload)).tolist() == [1, 2, 0]
+    assert argsort_rows(Rows(time, (text,), payload)).tolist() == [1, 0, 2]
 
 
 def test_only_rows_of_one_time_are_compared_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,9 +77,9 @@ def test_only_rows_of_one_time_are_compared_by_content(monkeypatch: pytest.Monke
         seen.append(len(rows))
         return by_content(rows)
 
-    by_content = ordering._by_content
-    monkeypatch.setattr(ordering, "_by_content", counted)
+    by_content = ordering._argsort_content
+    monkeypatch.setattr(ordering, "_argsort_content", counted)
     payload = pa.record_batch({"id": [3, 2, 1, 0]})
-    assert order(Rows(np.array([4, 1, 4, 2]), (), payload)).tolist() == [1, 3, 2, 0]
-    assert order(Rows(np.array([4, 1, 3, 2]), (), payload)).tolist() == [1, 3, 2, 0]
+    assert argsort_rows(Rows(np.array([4, 1, 4, 2]), (), payload)).tolist() == [1, 3, 2, 0]
+    assert argsort_rows(Rows(np.array([4, 1, 3, 2]), (), payload)).tolist() == [1, 3, 2, 0]
     assert seen == [2]

@@ -2,9 +2,9 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamjoin import StreamJoinError
-from streamjoin.pane import Panes, Rows, Segment, SegmentError, held
+from streamjoin.pane import Panes, Segment, SegmentError, held
 from streamjoin.pane import panes as panes_module
-from streamjoin.pane.manifest import names, runs
+from streamjoin.pane.zones import Zones
 from tests.segments import stamped
 
 SPAN = 160
@@ -30,10 +30,40 @@ class Expire:
     rank: int = 0
 
 
+def parts_of(panes: Panes) -> list[str]:
+    """The names of all segments that arrived and are still needed, in their order."""
+    return [part for segment in panes.segments for part in segment.parts]
+
+
+@dataclass
+class Copies:
+    """How many rows were copied to merge segments, and how many to leave expired ones behind."""
+
+    merged: int = 0
+    compacted: int = 0
+
+
+@pytest.fixture(autouse=True)
+def copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count what is copied, for the model that was made last."""
+    merge = held.merge_held
+
+    def count(group: Sequence[held.Held], limit: held.Limit) -> held.Held:
+        merged = merge(group, limit)
+        if len(group) > 1:
+            Model.copies.merged += merged.rows
+        else:
+            Model.copies.compacted += merged.rows
+        return merged
+
+    monkeypatch.setattr(panes_module, "merge_held", count)
+
+
 @dataclass
 class Model:
     """Panes beside what they should hold: plain lists of (time, number) of each segment that arrived."""
 
+    copies: ClassVar[Copies]
     panes: Panes
     rank: bool = False
     arrived: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -42,6 +72,9 @@ class Model:
     limit: tuple[float, int] = (-math.inf, 0)
     rows: int = 0
     newest: int = 0
+
+    def __post_init__(self) -> None:
+        Model.copies = Copies()
 
     def do(self, step: Add | Expire) -> None:
         if isinstance(step, Expire):
@@ -76,12 +109,12 @@ class Model:
         assert [number for rows in kept for _, number in rows] == sorted(n for rows in kept for _, n in rows)
         for segment in segments:
             assert segment.rows.keys[0].values.tolist() == [t * 0.5 for t in segment.rows.time.tolist()]
-            assert segment.zones == Segment("", segment.rows).zones
+            assert segment.rows.zones == Zones.of(segment.rows.time, segment.rows.keys, segment.rows.rank)
         assert self.panes.rows == sum(map(len, kept))
         assert self.panes.live_rows == sum(map(self.is_live, arrived))
 
     def _check_parts(self, segments: Iterable[Segment]) -> None:
-        parts = list(self.panes.parts)
+        parts = parts_of(self.panes)
         assert parts == [part for segment in segments for part in segment.parts]
         assert sorted(parts + self.gone, key=lambda name: int(name[1:])) == list(self.arrived)  # each exactly once
         assert [int(part[1:]) for part in parts] == sorted(int(part[1:]) for part in parts)
@@ -101,9 +134,9 @@ class Model:
         assert self.panes.rows <= 1.5 * live + self.newest
         width = 32 if self.rank else 24  # time, key, id, rank
         assert self.panes.nbytes <= (1.5 * live + self.newest) * width
-        assert self.panes.copied <= n * (math.log2(n) + 2)
+        assert self.copies.merged <= n * (math.log2(n) + 2)
         # Two copies for each row left behind, or a little more: a 64th of the rows may be miscounted.
-        assert self.panes.compacted <= 2.2 * (self.rows - live)
+        assert self.copies.compacted <= 2.2 * (self.rows - live)
 
 
 # Any sequence
@@ -260,7 +293,7 @@ def test_long_streams_stay_within_bounds(stream: Callable[[np.random.Generator],
 
 
 def test_a_stream_in_order_makes_basic_windows_and_is_never_copied_for_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "_quantiles", None)  # zone maps and counts are enough
+    monkeypatch.setattr(held, "_find_quantiles", None)  # zone maps and counts are enough
     model = Model(Panes(1600))
     most = 0
     for i in range(2000):
@@ -271,10 +304,10 @@ def test_a_stream_in_order_makes_basic_windows_and_is_never_copied_for_expiry(mo
             assert segment.low.time is not None
             assert segment.high.time is not None
             assert segment.high.time - segment.low.time <= 1600 // 16
-    assert model.panes.compacted == 0
+    assert model.copies.compacted == 0
     assert model.panes.rows <= model.panes.live_rows * (1 + 1 / 16)
     assert most <= 16 + 2 + math.log2(25)  # closed panes, the oldest of them in part; 25 blocks a pane
-    assert model.panes.copied <= model.rows * (math.log2(25) + 1)
+    assert model.copies.merged <= model.rows * (math.log2(25) + 1)
 
 
 def test_a_wide_block_is_a_pane_of_its_own() -> None:
@@ -316,32 +349,35 @@ def test_panes_are_longer_where_watermarks_come_so_late_that_more_than_a_window_
         model.do(Expire(4 * i - 1600))
         most = max(most, len(model.panes)) if i > 800 else 0
     assert most <= 16 + 2 + math.log2(25)
-    assert model.panes.compacted == 0
+    assert model.copies.compacted == 0
 
 
 # Expiry
 
 
-def test_dead_rows_are_left_where_they_are_few_in_all() -> None:
+def test_expired_rows_are_left_where_they_are_few_in_all() -> None:
     model = Model(Panes(SPAN))
     model.do([0] + [100] * 99)
     model.do([0, 0, 100])
     model.do(Expire(50))
     assert [len(segment) for segment in model.panes.segments] == [100, 3]
-    assert model.panes.compacted == 0
+    assert model.copies.compacted == 0
 
 
-def test_dead_rows_are_left_behind_where_they_are_many() -> None:
+def test_expired_rows_are_left_behind_where_they_are_many() -> None:
     model = Model(Panes(SPAN))
     model.do([0] + [100] * 63)
     model.do([0] * 50 + [100] * 10)
     model.do(Expire(50))
     assert [(segment.name, len(segment)) for segment in model.panes.segments] == [("l0", 64), ("l1@t50", 10)]
-    assert model.panes.compacted == 10
+    assert model.copies.compacted == 10
 
 
 class Untouchable:
-    """Rows that must not be looked at."""
+    """Rows of which only the zone map may be looked at."""
+
+    def __init__(self, zones: Zones) -> None:
+        self.zones = zones
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"looked at {name} of rows that are gone")
@@ -357,7 +393,7 @@ def test_rows_that_go_are_not_looked_at() -> None:
     for segment in panes.segments:
         assert segment.high.time is not None
         if segment.high.time < 100:
-            object.__setattr__(segment, "rows", Untouchable())
+            object.__setattr__(segment, "rows", Untouchable(segment.rows.zones))
     gone = panes.expire(100)
     assert len(gone) > 10
     assert panes.live_rows == 100
@@ -390,7 +426,7 @@ def test_an_index_is_built_once_and_only_for_what_is_asked_for() -> None:
 
     def prepare(segment: Segment) -> Segment:
         built.append(segment.name)
-        return segment.with_index({"order": np.argsort(segment.rows.time)})
+        return replace(segment, index={"order": np.argsort(segment.rows.time)})
 
     panes = Panes(SPAN, prepare=prepare)
     for i in range(3):
@@ -421,11 +457,11 @@ def test_panes_are_restored_from_what_arrived(steps: list[Add | Expire], cut: in
     model = Model(Panes(SPAN))
     for step in steps[:cut]:
         model.do(step)
-    manifest = json.loads(json.dumps(model.panes.manifest()))
+    manifest = json.loads(json.dumps(model.panes.to_manifest()))
     merged = {segment.name: segment for segment in model.panes.segments}
 
     def fetch(name: str) -> Segment:
-        assert name in model.panes.parts, "what was said to be gone is asked for"
+        assert name in parts_of(model.panes), "what was said to be gone is asked for"
         return Segment.from_bytes(model.stored[name].to_bytes(), name)
 
     again = Panes.restore(manifest, fetch, cached=merged.get if use_cache else None)
@@ -435,12 +471,12 @@ def test_panes_are_restored_from_what_arrived(steps: list[Add | Expire], cut: in
         elif step is not None:
             model.do(step)
             again.add(model.stored[f"l{len(model.arrived) - 1}"])
-        assert [(s.name, s.parts, s.zones) for s in again.segments] == [
-            (s.name, s.parts, s.zones) for s in model.panes.segments
+        assert [(s.name, s.parts, s.rows.zones) for s in again.segments] == [
+            (s.name, s.parts, s.rows.zones) for s in model.panes.segments
         ]
         for mine, other in zip(again.segments, model.panes.segments, strict=True):
             assert mine.to_bytes() == other.to_bytes()
-        assert again.manifest() == model.panes.manifest()
+        assert again.to_manifest() == model.panes.to_manifest()
 
 
 def test_a_manifest_does_not_grow_with_the_stream() -> None:
@@ -448,9 +484,9 @@ def test_a_manifest_does_not_grow_with_the_stream() -> None:
     for i in range(4000):
         model.do([i, i])
         if i in (500, 3999):
-            size = len(json.dumps(model.panes.manifest()))
+            size = len(json.dumps(model.panes.to_manifest()))
             assert size < 220 * len(model.panes) + 200
-    assert len(model.panes.parts) == 4000
+    assert len(parts_of(model.panes)) == 4000
 
 
 def test_a_cached_segment_saves_fetching_its_parts() -> None:
@@ -459,7 +495,9 @@ def test_a_cached_segment_saves_fetching_its_parts() -> None:
         model.do([i])
     segments = {segment.name: segment for segment in model.panes.segments}
     fetched = []
-    Panes.restore(model.panes.manifest(), lambda name: fetched.append(name) or model.stored[name], cached=segments.get)  # type: ignore[func-returns-value]
+    Panes.restore(
+        model.panes.to_manifest(), lambda name: fetched.append(name) or model.stored[name], cached=segments.get
+    )  # type: ignore[func-returns-value]
     assert list(segments) == ["l0-l3", "l4-l5"]
     assert fetched == []
 
@@ -470,14 +508,9 @@ def test_rows_that_do_not_fit_the_manifest_are_an_error() -> None:
         model.do([i])
     other = {name: Segment(name, stamped([1, 2])) for name in model.stored}
     with pytest.raises(SegmentError, match=r"^segment l0-l1: has 4 rows; the manifest says 2$"):
-        Panes.restore(model.panes.manifest(), other.__getitem__)
+        Panes.restore(model.panes.to_manifest(), other.__getitem__)
     with pytest.raises(SegmentError, match=r"^segment l0-l1: has 1 rows; the manifest says 2$"):
-        Panes.restore(model.panes.manifest(), other.__getitem__, cached=lambda name: model.stored["l0"])
-
-
-@given(st.lists(st.sampled_from(["l8", "l9", "l10", "l11", "r12", "l012", "l09", "x", "", "9", "10", "l9\n", "l10\n"])))
-def test_names_in_runs_are_the_names(given_names: list[str]) -> None:
-    assert list(names(json.loads(json.dumps(runs(given_names))))) == given_names
+        Panes.restore(model.panes.to_manifest(), other.__getitem__, cached=lambda name: model.stored["l0"])
 
 
 # Limits
@@ -493,19 +526,3 @@ def test_what_is_too_large_is_not_merged(gap: float, monkeypatch: pytest.MonkeyP
         assert max(segment.nbytes for segment in model.panes.segments) <= 24 * 40
     model._check_rows(model.panes.segments)
     assert panes_module.MOST_CLOSED < len(model.panes) <= 300 * 7 / 20  # two neighbours are more than 40 rows
-
-
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=300), st.integers(-1, 22))
-def test_quantiles_tell_how_many_are_below_within_a_64th(numbers: list[int], limit: int) -> None:
-    told = held._below(held._quantiles(np.array(numbers)), limit, len(numbers))
-    below = sum(number < limit for number in numbers)
-    assert below <= told <= below + math.ceil(len(numbers) / 64)
-
-
-def test_rows_are_cut_without_copying_where_they_lie_together() -> None:
-    rows: Rows = stamped(range(10))
-    assert np.shares_memory(held._cut(rows, held.Limit(4)).time, rows.time)
-    assert held._cut(rows, held.Limit(4)).time.tolist() == [4, 5, 6, 7, 8, 9]
-    assert held._cut(rows, held.Limit(99)).time.tolist() == []
-    scattered = stamped([5, 0, 7, 1])
-    assert held._cut(scattered, held.Limit(4)).payload["id"].to_pylist() == [0, 2]

@@ -66,12 +66,13 @@ def test_dictionaries_that_differ_are_united() -> None:
 
 WRONG: dict[str, Callable[[], object]] = {
     "nothing to concatenate": lambda: Rows.concat([]),
-    "time and rank are int64, not int32": lambda: Rows(np.zeros(1, np.int32), (), no_columns(1)),
-    "time and rank are int64, not float64": lambda: Rows(np.zeros(1, np.int64), (), no_columns(1), np.zeros(1)),  # type: ignore[arg-type]
+    "time, rank and route are int64, not int32": lambda: Rows(np.zeros(1, np.int32), (), no_columns(1)),
+    "time, rank and route are int64, not float64": lambda: Rows(np.zeros(1, np.int64), (), no_columns(1), np.zeros(1)),  # type: ignore[arg-type]
     r"1 times, but columns of \[2\] rows": lambda: Rows(np.zeros(1, np.int64), (), no_columns(2)),
     r"1 times, but columns of \[2, 1\] rows": lambda: Rows(
         np.zeros(1, np.int64), (KeyColumn(np.zeros(2)),), no_columns(1)
     ),
+    "route are int64, not int32": lambda: Rows(np.zeros(1, np.int64), (), no_columns(1), route=np.zeros(1, np.int32)),  # type: ignore[arg-type]
     r"columns of \[1, 2\] rows": lambda: Rows(np.zeros(1, np.int64), (), no_columns(1), np.zeros(2, np.int64)),
     "2 values, but 1 beside": lambda: KeyColumn(np.zeros(2), np.ones(1, np.bool_)),
     "3 values, but 1 beside": lambda: KeyColumn(np.zeros(3), None, pa.array(["a"])),
@@ -92,6 +93,7 @@ def test_rows_of_other_columns_are_not_concatenated() -> None:
         Rows(rows.time, rows.keys, no_columns(2)),
         Rows(rows.time, (), rows.payload),
         stamped([1, 2], rank=True),
+        stamped([1, 2], route=True),
     ):
         with pytest.raises((ValueError, pa.ArrowException)):
             Rows.concat([rows, other])
@@ -105,6 +107,7 @@ def test_bytes_are_those_of_all_buffers() -> None:
     assert rows.nbytes == 3 * 8 * 100  # time, key, id
     masked = Rows(rows.time, (KeyColumn(np.arange(100.0), np.ones(100, np.bool_)),), rows.payload, np.arange(100))
     assert masked.nbytes == 4 * 8 * 100 + 100
+    assert stamped(range(100), route=True).nbytes == 4 * 8 * 100
 
 
 def test_a_buffer_that_columns_share_counts_once() -> None:

@@ -122,22 +122,22 @@ def test_a_full_cache_warns_once_a_query_and_says_what_to_do(
 def test_what_finds_no_room_is_neither_packed_nor_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = CacheSpec(str(tmp_path / "cache"), 2 * SIZE)
     calls: Counter[str] = Counter()
-    packed, digest = Segment.packed, cache.digest
+    pack, read_digest = Segment.pack, cache.read_digest
 
-    def counting_packed(segment: Segment) -> Any:
-        calls["packed"] += 1
-        return packed(segment)
+    def counting_pack(segment: Segment) -> Any:
+        calls["pack"] += 1
+        return pack(segment)
 
     def counting_digest(buffer: Any) -> str:
-        calls["digest"] += 1
-        return digest(buffer)
+        calls["read_digest"] += 1
+        return read_digest(buffer)
 
-    monkeypatch.setattr(Segment, "packed", counting_packed)
-    monkeypatch.setattr(cache, "digest", counting_digest)
+    monkeypatch.setattr(Segment, "pack", counting_pack)
+    monkeypatch.setattr(cache, "read_digest", counting_digest)
     known: dict[str, str] = {}
     for _ in range(10):  # batches, each of which holds the same segments, as the cell stores them
         own = cell(spec)
         for name in (f"l{number}" for number in range(5)):
             if name not in known and (written := own.put(Segment(name, SEGMENT.rows))):
                 known[name] = written
-    assert calls == {"packed": 2, "digest": 2}
+    assert calls == {"pack": 2, "read_digest": 2}

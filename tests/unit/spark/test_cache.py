@@ -9,7 +9,7 @@ from streamjoin import StreamJoinError
 from streamjoin.pane import Segment
 from streamjoin.spark import cache
 from streamjoin.spark.cache import CacheSpec
-from tests.segments import plain, stamped
+from tests.segments import plain, stamped, write
 from tests.spark.damage import DAMAGES, damage
 from tests.unit.spark.cells import PLENTY, SEGMENT, cell, only_file, query, segments
 
@@ -56,7 +56,7 @@ def test_a_damaged_file_is_not_taken_and_goes(spec: CacheSpec, kind: str, known:
 def test_another_segment_under_the_name_of_this_one_is_not_taken(spec: CacheSpec) -> None:
     digest = cell(spec).put(SEGMENT)
     assert digest
-    Segment("l1", stamped([1, 2])).write(only_file(spec))
+    write(Segment("l1", stamped([1, 2])), only_file(spec))
     assert cell(spec).get("l1", digest) is None
 
 

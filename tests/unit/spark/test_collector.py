@@ -12,7 +12,7 @@ import pytest
 
 from streamjoin import Grid, within
 from streamjoin.layout import fit_plan
-from streamjoin.pane import KeyColumn
+from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import answers, collector
@@ -146,10 +146,9 @@ def test_a_worker_hands_on_undecided_rows_block_by_block() -> None:
     plan = fit_plan(GRID, Plan(PLAN.predicate, PLAN.window, LEFT, RIGHT, "left", block_rows=100))
     worker = Worker(plan)
     keys = (KeyColumn(np.arange(rows, dtype=np.int32)),)
-    block = Block(np.arange(rows), keys, pa.record_batch([np.arange(rows)], schema=LEFT))
+    block = Block(Rows(np.arange(rows), keys, pa.record_batch([np.arange(rows)], schema=LEFT)))
     assert not list(worker.process(block))
     found: Iterator[Undecided] = worker.process(watermark=10**9)
     ranks = [part.ranks for part in found]
     assert [len(some) for some in ranks] == [100] * 10
     assert all(before[-1] < after[0] for before, after in pairwise(ranks))
-    assert worker.last.results == 0

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.flow.cache import CacheSpec
 from streamjoin.layout import ROUTING, Layout, automatic, bound
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
@@ -19,7 +20,6 @@ from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
 from streamjoin.spark.fields import (
     JOIN_TIME,

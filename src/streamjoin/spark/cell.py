@@ -174,7 +174,7 @@ class CellBatch:
     """One micro-batch of one cell: restore, join, store."""
 
     def __init__(self, job: Job, cell: int, state: CellState, watermark: int | None) -> None:
-        from streamjoin.spark.cache import SegmentCache
+        from streamjoin.flow.cache import SegmentCache
 
         self._job, self._state, self._watermark = job, state, watermark
         self._number = job.cells.index(cell)

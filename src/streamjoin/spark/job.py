@@ -14,10 +14,10 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.spark.placement import dealt_keys
 
 if TYPE_CHECKING:
+    from streamjoin.flow.cache import CacheSpec
     from streamjoin.layout import Layout
     from streamjoin.operators.types import Type
     from streamjoin.plan import Plan
-    from streamjoin.spark.cache import CacheSpec
     from streamjoin.spec.side import Side
 
 

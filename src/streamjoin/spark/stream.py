@@ -7,7 +7,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.cache import CacheSpec, remove
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.cache.directory import remove
 from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
 from streamjoin.spark.collector import collect, place, settle
 from streamjoin.spark.compat import when_queries_end
@@ -55,7 +56,7 @@ def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
 
         def clean_up(query: str) -> None:
             for cache in caches.copy():
-                remove(cache, query)
+                remove(cache.root, query)
 
         when_queries_end(spark, clean_up)
     _caches[spark].add(cache)

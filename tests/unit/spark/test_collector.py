@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, within
+from streamjoin.flow.cache import CacheSpec
 from streamjoin.layout import bound
 from streamjoin.pane import KeyColumn
 from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import answers, collector
 from streamjoin.spark.answers import Answers
-from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.collector import packed, settle, share_out
 from streamjoin.spark.job import Job
 from streamjoin.worker import Undecided, Worker

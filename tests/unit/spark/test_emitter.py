@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, Scale, within
+from streamjoin.flow.cache import CacheSpec
 from streamjoin.layout import Layout, bound
 from streamjoin.pane import Segment
 from streamjoin.plan import Plan
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import emitter
-from streamjoin.spark.cache import CacheSpec
 from streamjoin.spark.emitter import BATCH_BYTES, PLAN_KEY, emitted
 from streamjoin.spark.job import Job, KeySource, Source
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from streamjoin import Cell, Grid, Keyed, Scale
+from streamjoin.flow.settle import decide
 from streamjoin.layout import Layout, bound
 from streamjoin.pane import Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.reference import Batch, Joined, Row, content
 from streamjoin.spec.how import How
-from streamjoin.worker import Undecided, Worker, decide
+from streamjoin.worker import Undecided, Worker
 from tests.blocks import to_block, to_joined
 from tests.properties.test_worker import ARRIVING, INNER, expect, plans
 from tests.strategies import WINDOWS, multiset

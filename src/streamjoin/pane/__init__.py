@@ -2,6 +2,7 @@
 
 from streamjoin.pane.columns import key_column, numbers
 from streamjoin.pane.container import SegmentError, digest
+from streamjoin.pane.gather import gather
 from streamjoin.pane.limit import NO_TIME, Limit
 from streamjoin.pane.panes import Panes
 from streamjoin.pane.rows import KeyColumn, Rows, no_columns
@@ -18,6 +19,7 @@ __all__ = [
     "Zone",
     "Zones",
     "digest",
+    "gather",
     "key_column",
     "no_columns",
     "numbers",

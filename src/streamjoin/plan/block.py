@@ -21,6 +21,8 @@ class Block:
     valid: NDArray[np.bool_] | None = None  # of `time`
     probes: NDArray[np.bool_] | None = None
     stores: NDArray[np.bool_] | None = None
+    first: bool = True
+    """Whether rows are counted here; of a row that goes to several cells one copy is."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -32,4 +34,4 @@ def in_order(blocks: Sequence[Block]) -> list[Block]:
         return []
     rows = Rows.concat([Rows(block.time, block.keys, block.payload) for block in blocks])
     rows = rows.take(order(rows))
-    return [Block(rows.time, rows.keys, rows.payload)]
+    return [Block(rows.time, rows.keys, rows.payload, first=blocks[0].first)]

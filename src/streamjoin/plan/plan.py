@@ -2,7 +2,6 @@
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from hashlib import blake2b
 
 import pyarrow as pa
 
@@ -79,10 +78,3 @@ class Plan:
     def lags(self) -> bool:
         """Whether results may lie before the watermark of their batch: rows that met nobody come after their time."""
         return bool(self.lagging) or lets_out(self.how)
-
-    @property
-    def fingerprint(self) -> str:
-        """What the state of a worker hangs on; state written under another fingerprint is refused."""
-        keys = [f"{key.name} {key.type}" for side in SIDES for key in self.keys[side]]
-        said = (str(self.predicate), str(self.window), self.how, self.left.to_string(), self.right.to_string(), keys)
-        return blake2b(repr(said).encode(), digest_size=8).hexdigest()

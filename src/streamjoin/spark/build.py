@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 
 import pyarrow as pa
@@ -11,7 +12,9 @@ from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
-from streamjoin.layout import ROUTING, Layout, automatic, bound
+from streamjoin.flow.checkpoint import CheckpointKey, Named
+from streamjoin.flow.job import Job, KeySource, Source
+from streamjoin.layout import Layout, automatic, bound
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
@@ -30,14 +33,13 @@ from streamjoin.spark.fields import (
     is_hashable,
     result_fields,
 )
-from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explained_clash, read
-from streamjoin.spark.job import Job, KeySource, Source
+from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
-from streamjoin.spec.side import NAMED, SIDES, Side
+from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
 
 
@@ -67,7 +69,7 @@ def plan(
             "that does not change, use Spark's own join; to replay history, read both as batch"
         )
     if inputs["l"].names & inputs["r"].names:
-        with explained_clash():
+        with explain_clash():
             analyze(inputs["l"].frame.crossJoin(inputs["r"].frame))
     spark = inputs["l"].frame.sparkSession
     check_settings(spark, streaming=inputs["l"].is_streaming)
@@ -138,7 +140,6 @@ class Planned:
         self.spark, self.inputs, self.window, self._name = spark, inputs, window, name
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
-        self._condition = str(predicate)
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
         self._fields = result_fields(schemas, select, suffixes, how)
@@ -178,8 +179,8 @@ class Planned:
             compile_ahead(self.spark, self.plan)
         frames, sources = {}, {}
         for side in SIDES:
-            frames[side], sources[side] = self._emitted(side)
-        job = Job(self._name, self.text, self.plan, self.layout, self.tasks, sources, self._cache())
+            frames[side], sources[side] = self._prepare(side)
+        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._cache())
         zone = arrow_zone(self.spark)
         carried = [
             (self._internal(c), c.type, arrow_type(c, zone))
@@ -193,14 +194,14 @@ class Planned:
         run = stream if self.is_streaming else backfill
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:
-            rows = rows.where(to_sql(conjunct.exact, self._resolved))
+            rows = rows.where(to_sql(conjunct.exact, self._name_column))
         names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
         if not self.is_streaming:
             return result
         return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._names()})
 
-    def _emitted(self, side: Side) -> tuple[DataFrame, Source]:
+    def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
 
         In this order because of how Spark's optimizer reasons: a computed column before plain ones that it was computed
@@ -213,7 +214,7 @@ class Planned:
 
         own = [c for c in self.predicate.conjuncts if isinstance(c, OneSided) and c.side == side]
 
-        def guarded(key: Key) -> str:
+        def guard(key: Key) -> str:
             """A row that a condition of its side excludes must not fail on a key: it is here to be counted or kept."""
             before = takewhile(lambda c: c.key != key, own) if may_raise(key.arg) else ()
             guards = [part for part in (condition, *(f"({to_sql(c.exact, _of_one_side)})" for c in before)) if part]
@@ -222,7 +223,7 @@ class Planned:
 
         keys = []
         for key in self.predicate.keys(side):
-            sql = guarded(key)
+            sql = guard(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
         time, route = columns.add(source.micros), columns.add(_route(side, source))
@@ -240,25 +241,14 @@ class Planned:
             raise StreamJoinError(f"spark.streamjoin.cache.maxBytes: got {most!r}; expected a whole number of bytes")
         return CacheSpec(directory or "", int(most) if most else None)
 
-    @property
-    def text(self) -> str:
-        """What tells this join from others: state that was written under another text is refused."""
-        lines = [
-            f"on      {self._condition}".replace("\n", "\n        "),
-            f"how     {self.plan.how}",
-            f"window  {self.window}",
-            f"layout  {self.layout} on {self.partitions} shuffle partitions",
-            f"        by {self.layout.goes_by(self.plan)}; routing {ROUTING}",
-        ]
-        for side in SIDES:
-            keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self.predicate.keys(side)]
-            columns = [f"{'.'.join(carried.path)} {carried.type.simpleString()}" for carried in self.carried[side]]
-            lines += [
-                f"{NAMED[side]:<7} time {self.inputs[side].time}",
-                f"        keys {', '.join(keys) or 'none'}",
-                f"        columns {', '.join(columns) or 'none'}",
-            ]
-        return "\n".join(lines)
+    @cached_property
+    def key(self) -> CheckpointKey:
+        """Which checkpoints this join may continue."""
+        named = {
+            side: Named(self.inputs[side].time, [(".".join(c.path), c.type.simpleString()) for c in self.carried[side]])
+            for side in SIDES
+        }
+        return CheckpointKey.of(self.plan, self.layout, self.partitions, named)
 
     def _names(self) -> list[str]:
         return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
@@ -266,7 +256,7 @@ class Planned:
     def _internal(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"
 
-    def _resolved(self, column: Column) -> str:
+    def _name_column(self, column: Column) -> str:
         schema = self.inputs[column.side].schema
         return self._internal(find(column.side, column.path, schema, "on"))
 

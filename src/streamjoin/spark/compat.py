@@ -106,7 +106,7 @@ if ENDS_BY_ITSELF:
     TriggerAvailableNow = SupportsTriggerAvailableNow
 
 
-def observed(report: Any, name: str) -> Mapping[str, Any] | None:
+def find_observed(report: Any, name: str) -> Mapping[str, Any] | None:
     """What was observed under a name in a progress report, by column."""
     found = report["observedMetrics"].get(name)
     if found is None:

@@ -51,7 +51,7 @@ class Explanation:
             yield "Warnings", "\n".join(f"- {warning}" for warning in self.warnings)
 
 
-def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
+def explain_plan(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
     """The explanation of a join; `chosen` says that the layout was ours to choose, `selected` that columns were."""
     sections = (
         ("Condition", _condition(planned)),
@@ -61,19 +61,19 @@ def explained(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
         ("State", _state(planned)),
     )
     stays = max(stay(planned.window, side) for side in SIDES)
-    return Explanation(sections, tuple(_warnings(planned, selected, stays)), planned.text, stays)
+    return Explanation(sections, tuple(_warnings(planned, selected, stays)), str(planned.key), stays)
 
 
 def _condition(planned: Planned) -> str:
     lines = [planned.predicate.text, ""]
-    served = [(c.kind, str(c), _served(planned, c)) for c in planned.predicate.conjuncts]
+    served = [(c.kind, str(c), _say_server(planned, c)) for c in planned.predicate.conjuncts]
     served += [("one-sided", str(c), "Spark, before the join") for side in SIDES for c in planned.filters[side]]
     widths = [max((len(row[at]) for row in served), default=0) for at in range(2)]
     lines += [f"{kind:<{widths[0]}}  {text:<{widths[1]}}  {by}" for kind, text, by in served]
     return "\n".join(lines)
 
 
-def _served(planned: Planned, conjunct: Conjunct) -> str:
+def _say_server(planned: Planned, conjunct: Conjunct) -> str:
     if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band):
         return "Spark, after the join, on what the rest lets through"
     match conjunct:

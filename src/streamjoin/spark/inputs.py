@@ -75,19 +75,19 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
         if not zoned:  # Spark's watermarks are on zoned timestamps alone: a local time is read as UTC
             event = _NTZ_TIME
             given = [frame.selectExpr("*", f"timestamp_micros({micros}) AS {_NTZ_TIME}") for frame in given]
-        given = [_watermarked(named, frame, column.path[0], event, delay) for frame in given]
+        given = [_add_watermark(named, frame, column.path[0], event, delay) for frame in given]
     waits = [f.metadata[WATERMARK] for frame in given for f in frame.schema.fields if WATERMARK in f.metadata]
     wait = int(max(waits)) * 1000 if waits else None
     lags = any(f.metadata.get(LAGS) for frame in given for f in frame.schema.fields if f.name == column.path[0])
     names = frozenset(n for frame in given for f in frame.schema.fields for n in f.metadata.get(NAMES, []))
-    with explained_clash():
+    with explain_clash():
         frame = reduce(DataFrame.unionByName, given)
         analyze(frame)
     return Input(side, frame, schema, column.path[0], micros, event, wait, lags, names)
 
 
 @contextmanager
-def explained_clash() -> Iterator[None]:
+def explain_clash() -> Iterator[None]:
     """Say what to do where joins come together that were made apart and report under one name."""
     try:
         yield
@@ -116,7 +116,7 @@ def _must_agree(named: str, frames: list[DataFrame]) -> None:
             )
 
 
-def _watermarked(named: str, frame: DataFrame, name: str, event: str, delay: Duration | None) -> DataFrame:
+def _add_watermark(named: str, frame: DataFrame, name: str, event: str, delay: Duration | None) -> DataFrame:
     carriers = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     if name in carriers:
         return frame

@@ -89,7 +89,7 @@ def _joined(masks: Sequence[tuple[Mask | None, int]]) -> Mask | None:
 
 @dataclass(frozen=True)
 class Admitted:
-    """What became of the rows that arrived on one side; `rows` of them in all."""
+    """What became of the rows that arrived on one side; `rows` of them are counted here."""
 
     arrivals: Arrivals | None
     rows: int
@@ -104,9 +104,10 @@ def admit(plan: Plan, side: Side, blocks: Iterable[Block], watermark: int | None
         _check(plan, side, block)
         timed = np.ones(len(block), np.bool_) if block.valid is None else block.valid
         early = timed if watermark is None else timed & (block.time >= watermark)
-        rows += len(block)
-        invalid += len(block) - int(np.count_nonzero(timed))
-        late += int(np.count_nonzero(timed)) - int(np.count_nonzero(early))
+        if block.first:
+            rows += len(block)
+            invalid += len(block) - int(np.count_nonzero(timed))
+            late += int(np.count_nonzero(timed)) - int(np.count_nonzero(early))
         if early.any():
             given = Arrivals(Rows(block.time, block.keys, block.payload), block.probes, block.stores)
             parts.append(given.where(early))

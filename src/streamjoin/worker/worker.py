@@ -18,19 +18,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
-from streamjoin.pane import NO_TIME, Segment
+from streamjoin.pane import NO_TIME, Segment, gather
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker.admit import Arrivals, admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
-from streamjoin.worker.output import Found, Output, Undecided, gathered
+from streamjoin.worker.output import Found, Output, Undecided
 from streamjoin.worker.ready import Arrived, rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.store import Fetch, Store
 
-FORMAT = 2
 Blocks = Block | Sequence[Block]
 
 
@@ -78,10 +77,6 @@ class Worker:
         """The input has ended: who has waited for a partner, or for its turn, waits no longer."""
         return self._batch({"l": (), "r": ()}, ENDED)
 
-    def late_before(self, side: Side, watermark: int | None) -> int | None:
-        """The time before which rows of a side are late in a batch under this watermark."""
-        return self._watermark if side in self.plan.lagging else watermark
-
     # State
 
     @property
@@ -104,8 +99,6 @@ class Worker:
         self._must_be_over()
         return json.dumps(
             {
-                "format": FORMAT,
-                "plan": self.plan.fingerprint,
                 "watermark": self._watermark,
                 "latest": self._latest,
                 "total": self.total.counts(),
@@ -136,16 +129,12 @@ class Worker:
 
     @classmethod
     def restore(cls, plan: Plan, manifest: bytes, fetch: Fetch, *, journal: bool = True) -> "Worker":
-        """The worker that a manifest was taken of.
+        """The worker that a manifest was taken of, under the same plan: who keeps manifests sees to that.
 
         `fetch` gives what was stored under a name: bytes, a segment as it is, or None. Names of merged segments are
         asked for first; where there is nothing, they are made again of the segments that arrived.
         """
         noted = json.loads(manifest)
-        if noted["format"] != FORMAT:
-            raise StreamJoinError(f"state: it has format {noted['format']}; this streamjoin reads format {FORMAT}")
-        if noted["plan"] != plan.fingerprint:
-            raise StreamJoinError("state: it was written under another plan (condition, window, how or columns)")
         worker = cls(plan, journal=journal)
         worker._watermark, worker._latest = noted["watermark"], noted["latest"]
         worker.total = Counters(**noted["total"])
@@ -171,7 +160,7 @@ class Worker:
             raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
         self._in_batch = True
         self.last = Counters()
-        for found in gathered(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
+        for found in gather(self._rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes):
             if not isinstance(found, Undecided):
                 self.last.results += found.num_rows
             yield found
@@ -191,7 +180,7 @@ class Worker:
             yield from steps.run(rows)
 
     def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Arrivals | None:
-        late = self.late_before(side, watermark)
+        late = self._watermark if side in self.plan.lagging else watermark
         admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late

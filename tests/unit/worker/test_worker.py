@@ -221,19 +221,6 @@ def test_a_manifest_stays_small_however_many_batches_the_window_holds(window: Wi
         assert len(worker.manifest()) < 13_000  # a few segments for each sixteenth of the window
 
 
-def test_state_of_another_plan_or_format_is_refused() -> None:
-    worker = Worker(plan_of())
-    manifest, parts = worker.state()
-    with pytest.raises(StreamJoinError, match="another plan"):
-        Worker.restore(plan_of(within(us(11))), manifest, parts.get)
-    with pytest.raises(StreamJoinError, match="another plan"):
-        Worker.restore(plan_of(how="left"), manifest, parts.get)
-    Worker.restore(plan_of(kernel="nested", block_rows=5), manifest, parts.get)
-    newer = json.dumps({**json.loads(manifest), "format": 99}).encode()
-    with pytest.raises(StreamJoinError, match="format 99"):
-        Worker.restore(plan_of(), newer, parts.get)
-
-
 @pytest.mark.parametrize("window", [within(us(10)), last(3)])
 def test_state_that_is_not_there_or_damaged_is_named(window: Window) -> None:
     worker = Worker(plan_of(window, "left"))

@@ -95,16 +95,16 @@ def check_settings(spark: SparkSession, *, streaming: bool) -> None:
     if wrong := [wanted for wanted in MEANING if not wanted.holds(spark)]:
         raise StreamJoinError(
             "The Spark session has settings under which a join would mean something else. They change your other "
-            "queries too, so it is for you to set them:\n" + _lines(spark, wrong)
+            "queries too, so it is for you to set them:\n" + _list_lines(spark, wrong)
         )
     if streaming and (wrong := [wanted for wanted in STREAMING if not wanted.holds(spark)]):
         raise StreamJoinError(
             "The Spark session lacks settings that a join of streams depends on: call streamjoin.configure(spark) "
-            "once before the join. It will set\n" + _lines(spark, wrong)
+            "once before the join. It will set\n" + _list_lines(spark, wrong)
         )
 
 
-def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
+def advise(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
     """What the session could be given to run a join faster or more safely, with the line that does it."""
     if VERSION > NEWEST:
         yield f"Spark {pyspark.__version__} is newer than the releases that this streamjoin was tested with"
@@ -112,7 +112,7 @@ def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
     if lacking:
         names = " and ".join(f"{wanted.name} is not {wanted.value}: {wanted.otherwise}" for wanted in lacking)
         yield f"{names}. Call streamjoin.configure(spark)"
-    if _bytes(setting(spark, ARROW_BYTES.name)) > int(ARROW_BYTES.value):
+    if _read_bytes(setting(spark, ARROW_BYTES.name)) > int(ARROW_BYTES.value):
         yield f"{ARROW_BYTES.name} is above 16 MiB: {ARROW_BYTES.otherwise}. {ARROW_BYTES.line()}"
     if UNIX_SOCKETS and setting(spark, UNIX_SOCKETS, declared=False) != "true":
         yield (
@@ -122,10 +122,10 @@ def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
         )
 
 
-def _lines(spark: SparkSession, wanted: list[Setting]) -> str:
+def _list_lines(spark: SparkSession, wanted: list[Setting]) -> str:
     return "\n".join(f"{one.line()}  # now {one.found(spark) or 'not set'}: {one.otherwise}" for one in wanted)
 
 
-def _bytes(value: str | None) -> int:
+def _read_bytes(value: str | None) -> int:
     """A size as Spark writes it: ``67108864b``; of one that it does not tell, 0."""
     return int(value.rstrip("b")) if value and value.rstrip("b").isdigit() else 0

@@ -23,7 +23,7 @@ from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
+from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import (
     JOIN_TIME,
     Carried,
@@ -154,7 +154,7 @@ class Planned:
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
         plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
-        self.partitions = int(setting(spark, "spark.sql.shuffle.partitions") or 1)
+        self.partitions = int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or automatic(plan, self.partitions)
         self.plan = bound(self.layout, plan)
 
@@ -181,7 +181,7 @@ class Planned:
         for side in SIDES:
             frames[side], sources[side] = self._prepare(side)
         job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
-        zone = arrow_zone(self.spark)
+        zone = find_zone(self.spark)
         carried = [
             (self._internal_name(c), c.type, arrow_type(c, zone))
             for side in sides_of(self.plan.how)
@@ -235,7 +235,8 @@ class Planned:
 
     def _read_cache_spec(self) -> CacheSpec:
         directory, most = (
-            setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False) for name in ("directory", "maxBytes")
+            read_setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False)
+            for name in ("directory", "maxBytes")
         )
         if most and not most.isdecimal():
             raise StreamJoinError(f"spark.streamjoin.cache.maxBytes: got {most!r}; expected a whole number of bytes")

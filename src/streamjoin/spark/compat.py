@@ -33,7 +33,7 @@ def is_classic(spark: SparkSession) -> bool:
     return isinstance(spark, SparkSession)
 
 
-def setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | None:
+def read_setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | None:
     """A setting as Spark goes by it, with its default; None where it has neither.
 
     `declared` says that Spark knows the setting and may have a default for it. Asked without a default of ours: Spark
@@ -82,9 +82,9 @@ def is_deterministic(frame: DataFrame) -> bool:
 _TAKES_ZONE = "timezone" in signature(to_arrow_type).parameters
 
 
-def arrow_zone(spark: SparkSession) -> str:
+def find_zone(spark: SparkSession) -> str:
     """The zone that Spark wants on timestamps that Arrow hands to it; before 4.2 always UTC."""
-    return setting(spark, "spark.sql.session.timeZone") or UTC if _TAKES_ZONE else UTC
+    return read_setting(spark, "spark.sql.session.timeZone") or UTC if _TAKES_ZONE else UTC
 
 
 def arrow_type(type: DataType, zone: str) -> pa.DataType:

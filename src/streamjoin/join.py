@@ -89,7 +89,7 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     ['one end of a band narrows little']
     """
     from streamjoin.spark.build import plan
-    from streamjoin.spark.explain import explained
+    from streamjoin.spark.explain import explain_plan
 
     try:
         call = signature(join).bind(left, right, **arguments)
@@ -98,7 +98,7 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     call.apply_defaults()
     given = call.arguments
     planned = plan(**_check(given))
-    return explained(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
+    return explain_plan(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
 
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:

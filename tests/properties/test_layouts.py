@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from streamjoin import Cell, Grid, Keyed, Scale
+from streamjoin.flow.settle import decide
 from streamjoin.layout import Layout, fit_plan
 from streamjoin.plan import Block, Plan
 from streamjoin.reference import Batch, Joined
 from streamjoin.spec.how import How
-from streamjoin.worker import Undecided, Worker, decide
+from streamjoin.worker import Undecided, Worker
 from tests.blocks import send, to_block, to_joined, total
 from tests.properties.test_worker import ARRIVING, INNER, expect, plans
 from tests.strategies import WINDOWS, multiset

@@ -1,20 +1,14 @@
-"""Batch DataFrames in the same call: the rows of the stream, by a job that holds a window and not the history."""
+"""Batch DataFrames in the same call: the rows of the stream, in every layout."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-import streamjoin.worker
-from streamjoin.spark import backfill, build
-from streamjoin.spark.emitter import emitted
-from streamjoin.spark.job import Job
 from tests.conditions.texts import STRINGS
 from tests.spark.harness import feed, run, spark_join, values
 
@@ -90,6 +84,12 @@ def test_a_window_written_into_the_condition(spark: SparkSession) -> None:
     assert values(found) == values(spark_join(left, left, "l.x = r.x", 2 * SECOND).collect())
 
 
+@pytest.mark.parametrize("layout", [sj.Scale(3), sj.Cell(3)], ids=str)
+def test_rows_that_go_to_all_cells_meet_once(spark: SparkSession, layout: Any) -> None:
+    rows = spark.range(200).selectExpr("timestamp_seconds(id) AS ts", "id")
+    assert sj.join(rows, rows, on="l.id = r.id", window=sj.within("1 minute"), time="ts", layout=layout).count() == 200
+
+
 def test_inputs_without_rows(spark: SparkSession) -> None:
     some = spark.range(5).selectExpr("timestamp_seconds(id) AS ts", "id AS x")
     for left, right in ((some, some.limit(0)), (some.limit(0), some), (some.limit(0), some.limit(0))):
@@ -111,60 +111,3 @@ def test_a_long_history_gives_the_rows_of_spark_s_own_join(spark: SparkSession, 
     pairs = spark_join(left, right, "l.x = r.x", 40_000).toDF("ts", "x", "l", "ts2", "x2", "r", "t")
     assert found == digest(pairs.selectExpr("xxhash64(l, r, t) AS hash"))
     assert found[0] > 100_000
-
-
-# What a cell holds
-
-
-class _Captured(Exception):
-    """The job of a batch join, taken before it runs."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-
-
-def job_of(spark: SparkSession, patch: pytest.MonkeyPatch, **arguments: Any) -> Job:
-    def capture(job: Job, *rest: object) -> None:
-        raise _Captured(job)
-
-    frame = spark.range(1).selectExpr("timestamp_seconds(id) AS ts", "int(id) AS x", "id")
-    patch.setattr(build, "backfill", capture)
-    with pytest.raises(_Captured) as captured:
-        sj.join(frame, frame, time="ts", **arguments)
-    return captured.value.job
-
-
-def test_a_cell_holds_a_window_and_not_the_history(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    #  A row each millisecond, in blocks of 1,000; a window of 2,000 rows a side, steps of 4,000.
-    window = sj.within("2 seconds")
-    job = job_of(spark, monkeypatch, on="l.x = r.x", window=window, select=["l.id", "r.id"], layout=sj.Grid(1, 1))
-    history = 100_000
-    held: list[streamjoin.worker.Size] = []
-
-    class Watched(streamjoin.worker.Worker):
-        def process(self, *arguments: Any) -> Iterator[pa.RecordBatch]:
-            yield from super().process(*arguments)
-            held.append(self.size)
-
-    def blocks() -> Iterator[pa.RecordBatch]:
-        for start in range(0, history, 1000):
-            number = np.arange(start, start + 1000)
-            for side in ("l", "r"):
-                source = job.sources[side]
-                columns = {
-                    source.time: number * 1000,
-                    source.route: number * 31,
-                    source.keys[0].column: (number % 50).astype("i4"),
-                    source.payload[0]: number,
-                }
-                rows = pa.table({f"c{at}": columns[at] for at in sorted(columns)}).to_batches()
-                yield from emitted(job, side, iter(rows), part=1, block_rows=backfill.BLOCK_ROWS)
-
-    monkeypatch.setattr(streamjoin.worker, "Worker", Watched)
-    monkeypatch.setattr(backfill, "STEP_ROWS", 4000)
-    steps = backfill._worked(job, blocks())
-    found = sum(results.num_rows for _, of_step in steps for results in of_step)
-    assert found == sum(history - abs(distance) for distance in range(-2000, 2001, 50))
-    assert len(held) == 2 * history // 4000
-    assert max(size.live_left + size.live_right for size in held) <= 2 * (2000 + 4000)
-    assert max(size.bytes for size in held) < 2 * history * 20 / 5  # a row takes 20 bytes: time, key, payload

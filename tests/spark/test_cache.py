@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from streamjoin.spark.cache import CacheSpec
-from streamjoin.spark.cachedir import ABANDONED_SECONDS, MARK
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.cache.directory import ABANDONED_SECONDS, MARK
 from tests.spark.damage import DAMAGES, damage, segment_files
 from tests.spark.live import live
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark import cloudpickle
 
 from streamjoin.spark.compat import VERSION
-from streamjoin.spark.emitter import emit
+from streamjoin.spark.emitter import emit_batches
 from streamjoin.spark.java import ensure_java
 from streamjoin.spark.remote import remote
 from tests.spark.processes import PATIENCE_SECONDS, ROOT, SOURCES
@@ -74,7 +74,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Absent())
-function = pickle.loads({cloudpickle.dumps(remote(emit, b"job", "l"))!r})
+function = pickle.loads({cloudpickle.dumps(remote(emit_batches, b"job", "l"))!r})
 try:
     list(function(iter([])))
 except RuntimeError as error:
@@ -86,6 +86,6 @@ except RuntimeError as error:
 
 
 def test_what_is_sent_finds_its_function_where_it_runs() -> None:
-    function = pickle.loads(cloudpickle.dumps(remote(emit, b"job", "l")))
+    function = pickle.loads(cloudpickle.dumps(remote(emit_batches, b"job", "l")))
     with pytest.raises(pickle.UnpicklingError):  # of the job, so it got there
         list(function(iter([])))

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamjoin.cli.words import count, si, size
-from streamjoin.spark.progress import Progress, parsed
+from streamjoin.spark.progress import Progress, read_progress
 
 REFRESH_SECONDS = 0.25
 _BAR = 24
@@ -56,7 +56,7 @@ class Monitor:
         for report in self._query.recentProgress:
             if report["batchId"] > self._last_batch:
                 self._last_batch = report["batchId"]
-                if found := parsed(report, self._name):
+                if found := read_progress(report, self._name):
                     new.append(found)
         self.seen += new
         return new

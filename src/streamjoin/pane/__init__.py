@@ -2,6 +2,7 @@
 
 from streamjoin.pane.columns import key_column, numbers
 from streamjoin.pane.container import SegmentError, read_digest
+from streamjoin.pane.gather import gather
 from streamjoin.pane.key import KeyColumn
 from streamjoin.pane.limit import NO_TIME, Limit
 from streamjoin.pane.panes import Panes
@@ -16,6 +17,7 @@ __all__ = [
     "Rows",
     "Segment",
     "SegmentError",
+    "gather",
     "key_column",
     "no_columns",
     "numbers",

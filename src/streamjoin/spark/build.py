@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 
 import pyarrow as pa
@@ -10,7 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import MapType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout import ROUTING, Layout, choose_layout, fit_plan
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.checkpoint import CheckpointKey, Named
+from streamjoin.flow.job import Job, KeySource, Source
+from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
@@ -19,25 +23,23 @@ from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.cache import CacheSpec
-from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
+from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import (
     JOIN_TIME,
     Carried,
     arrow_type,
-    backticked,
     find,
     is_hashable,
+    quote_path,
     result_fields,
 )
-from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explained_clash, read
-from streamjoin.spark.job import Job, KeySource, Source
+from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
-from streamjoin.spec.side import NAMED, SIDES, Side
+from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
 
 
@@ -67,13 +69,13 @@ def plan(
             "that does not change, use Spark's own join; to replay history, read both as batch"
         )
     if inputs["l"].names & inputs["r"].names:
-        with explained_clash():
+        with explain_clash():
             analyze(inputs["l"].frame.crossJoin(inputs["r"].frame))
     spark = inputs["l"].frame.sparkSession
     check_settings(spark, streaming=inputs["l"].is_streaming)
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
-    predicate = parse(on, schemas["l"], schemas["r"], _typeof(inputs))
+    predicate = parse(on, schemas["l"], schemas["r"], _ask_spark(inputs))
     if window is None:
         implied = predicate.window(time)
         if implied is None:
@@ -82,17 +84,17 @@ def plan(
     predicate = predicate.move_to_worker() if how == "inner" else predicate.decided_by_worker()
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
-    name = _own_name(name, {name for side in SIDES for name in inputs[side].names})
+    name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
     return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
 
 
-def _own_name(name: str, taken: set[str]) -> str:
+def _choose_name(name: str, taken: set[str]) -> str:
     """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
     numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
     return next(free for free in numbered if free not in taken)
 
 
-def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
+def _ask_spark(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
     """Asks Spark for the type of what only Spark understands."""
 
     def typeof(sql: str) -> Type | None:
@@ -137,7 +139,6 @@ class Planned:
         self.spark, self.inputs, self.window, self._name = spark, inputs, window, name
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
-        self._condition = str(predicate)
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
         self._fields = result_fields(schemas, select, suffixes, how)
@@ -148,11 +149,11 @@ class Planned:
             side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
         }
         left, right = (
-            pa.schema([(self._internal(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
+            pa.schema([(self._internal_name(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
         plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
-        self.partitions = int(setting(spark, "spark.sql.shuffle.partitions") or 1)
+        self.partitions = int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or choose_layout(plan, self.partitions)
         self.plan = fit_plan(self.layout, plan)
 
@@ -177,11 +178,11 @@ class Planned:
             compile_ahead(self.spark, self.plan)
         frames, sources = {}, {}
         for side in SIDES:
-            frames[side], sources[side] = self._emitted(side)
-        job = Job(self._name, self.text, self.plan, self.layout, self.tasks, sources, self._cache())
-        zone = arrow_zone(self.spark)
+            frames[side], sources[side] = self._prepare(side)
+        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+        zone = find_zone(self.spark)
         carried = [
-            (self._internal(c), c.type, arrow_type(c, zone))
+            (self._internal_name(c), c.type, arrow_type(c, zone))
             for side in sides_of(self.plan.how)
             for c in self.carried[side]
         ]
@@ -192,96 +193,86 @@ class Planned:
         run = stream if self.is_streaming else backfill
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:
-            rows = rows.where(to_sql(conjunct.exact, self._resolved))
-        names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
+            rows = rows.where(to_sql(conjunct.exact, self._name_column))
+        names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
         if not self.is_streaming:
             return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._names()})
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
-    def _emitted(self, side: Side) -> tuple[DataFrame, Source]:
+    def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
 
         In this order because of how Spark's optimizer reasons: a computed column before plain ones that it was computed
         of doubles what it knows of the plan with each of them. The hash of 14 columns took half a minute to plan.
         """
         source = self.inputs[side]
-        condition = " AND ".join(f"({to_sql(part, _of_one_side)})" for part in self.filters[side])
+        condition = " AND ".join(f"({to_sql(part, _name_plainly)})" for part in self.filters[side])
         columns = _Columns([])
-        payload = tuple(columns.add(backticked(carried.path)) for carried in self.carried[side])
+        payload = tuple(columns.add(quote_path(carried.path)) for carried in self.carried[side])
 
         own = [c for c in self.predicate.conjuncts if isinstance(c, OneSided) and c.side == side]
 
-        def guarded(key: Key) -> str:
+        def guard(key: Key) -> str:
             """A row that a condition of its side excludes must not fail on a key: it is here to be counted or kept."""
             before = takewhile(lambda c: c.key != key, own) if may_raise(key.arg) else ()
-            guards = [part for part in (condition, *(f"({to_sql(c.exact, _of_one_side)})" for c in before)) if part]
-            sql = key.sql(_of_one_side)
+            guards = [part for part in (condition, *(f"({to_sql(c.exact, _name_plainly)})" for c in before)) if part]
+            sql = key.sql(_name_plainly)
             return f"CASE WHEN {' AND '.join(guards)} THEN {sql} END" if guards else sql
 
         keys = []
         for key in self.predicate.keys(side):
-            sql = guarded(key)
+            sql = guard(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
-        time, route = columns.add(source.micros), columns.add(_route(side, source))
+        time, route = columns.add(source.micros), columns.add(_hash_row(side, source))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
         named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
         return rows.selectExpr(*named), Source(payload, tuple(keys), time, route)
 
-    def _cache(self) -> CacheSpec:
+    def _read_cache_spec(self) -> CacheSpec:
         directory, most = (
-            setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False) for name in ("directory", "maxBytes")
+            read_setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False)
+            for name in ("directory", "maxBytes")
         )
         if most and not most.isdecimal():
             raise StreamJoinError(f"spark.streamjoin.cache.maxBytes: got {most!r}; expected a whole number of bytes")
         return CacheSpec(directory or "", int(most) if most else None)
 
-    @property
-    def text(self) -> str:
-        """What tells this join from others: state that was written under another text is refused."""
-        lines = [
-            f"on      {self._condition}".replace("\n", "\n        "),
-            f"how     {self.plan.how}",
-            f"window  {self.window}",
-            f"layout  {self.layout} on {self.partitions} shuffle partitions",
-            f"        by {self.layout.describe_routing(self.plan)}; routing {ROUTING}",
-        ]
-        for side in SIDES:
-            keys = [f"{key.sql(_of_one_side)} {key.type}" for key in self.predicate.keys(side)]
-            columns = [f"{'.'.join(carried.path)} {carried.type.simpleString()}" for carried in self.carried[side]]
-            lines += [
-                f"{NAMED[side]:<7} time {self.inputs[side].time}",
-                f"        keys {', '.join(keys) or 'none'}",
-                f"        columns {', '.join(columns) or 'none'}",
-            ]
-        return "\n".join(lines)
+    @cached_property
+    def key(self) -> CheckpointKey:
+        """Which checkpoints this join may continue."""
+        named = {
+            side: Named(self.inputs[side].time, [(".".join(c.path), c.type.simpleString()) for c in self.carried[side]])
+            for side in SIDES
+        }
+        return CheckpointKey.of(self.plan, self.layout, self.partitions, named)
 
-    def _names(self) -> list[str]:
+    def _report_names(self) -> list[str]:
         return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
 
-    def _internal(self, carried: Carried) -> str:
+    def _internal_name(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"
 
-    def _resolved(self, column: Column) -> str:
+    def _name_column(self, column: Column) -> str:
         schema = self.inputs[column.side].schema
-        return self._internal(find(column.side, column.path, schema, "on"))
+        return self._internal_name(find(column.side, column.path, schema, "on"))
 
 
-def _of_one_side(column: Column) -> str:
-    return backticked(column.path)
+def _name_plainly(column: Column) -> str:
+    return quote_path(column.path)
 
 
-def _route(side: Side, source: Input) -> str:
+def _hash_row(side: Side, source: Input) -> str:
     """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out.
 
     Equal rows of both sides have different ones: in a self-join they would all meet in the diagonal of a grid.
     """
     parts = [str(SIDES.index(side))]
     for field in source.schema.fields:
-        name, type = backticked([field.name]), field.dataType
+        name, type = quote_path([field.name]), field.dataType
         if is_hashable(type):
             parts.append(name)
         elif isinstance(type, MapType) and is_hashable(type.keyType) and is_hashable(type.valueType):

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import analyze
-from streamjoin.spark.fields import backticked, find
+from streamjoin.spark.fields import find, quote_path
 from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.side import NAMED, Side
 
@@ -60,7 +60,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     given = [frames] if isinstance(frames, DataFrame) else list(frames) if isinstance(frames, Sequence) else []
     if not given or not all(isinstance(frame, DataFrame) for frame in given):
         raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {frames!r}")
-    _must_agree(named, given)
+    _check_frames(named, given)
     column = find(side, [time], given[0].schema, "time")
     if not isinstance(column.type, TimestampType | TimestampNTZType):
         raise StreamJoinError(
@@ -68,26 +68,26 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
             f"cast it before the join, for example with timestamp_seconds({time})"
         )
     zoned = isinstance(column.type, TimestampType)
-    name = backticked(column.path)
+    name = quote_path(column.path)
     micros = f"unix_micros({name})" if zoned else f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', {name})"
     event, schema = name, given[0].schema
     if given[0].isStreaming:
         if not zoned:  # Spark's watermarks are on zoned timestamps alone: a local time is read as UTC
             event = _NTZ_TIME
             given = [frame.selectExpr("*", f"timestamp_micros({micros}) AS {_NTZ_TIME}") for frame in given]
-        given = [_watermarked(named, frame, column.path[0], event, delay) for frame in given]
+        given = [_add_watermark(named, frame, column.path[0], event, delay) for frame in given]
     waits = [f.metadata[WATERMARK] for frame in given for f in frame.schema.fields if WATERMARK in f.metadata]
     wait = int(max(waits)) * 1000 if waits else None
     lags = any(f.metadata.get(LAGS) for frame in given for f in frame.schema.fields if f.name == column.path[0])
     names = frozenset(n for frame in given for f in frame.schema.fields for n in f.metadata.get(NAMES, []))
-    with explained_clash():
+    with explain_clash():
         frame = reduce(DataFrame.unionByName, given)
         analyze(frame)
     return Input(side, frame, schema, column.path[0], micros, event, wait, lags, names)
 
 
 @contextmanager
-def explained_clash() -> Iterator[None]:
+def explain_clash() -> Iterator[None]:
     """Say what to do where joins come together that were made apart and report under one name."""
     try:
         yield
@@ -101,7 +101,7 @@ def explained_clash() -> Iterator[None]:
         ) from error
 
 
-def _must_agree(named: str, frames: list[DataFrame]) -> None:
+def _check_frames(named: str, frames: list[DataFrame]) -> None:
     first = frames[0]
     names = [name.lower() for name in first.columns]
     for name in first.columns:
@@ -116,7 +116,7 @@ def _must_agree(named: str, frames: list[DataFrame]) -> None:
             )
 
 
-def _watermarked(named: str, frame: DataFrame, name: str, event: str, delay: Duration | None) -> DataFrame:
+def _add_watermark(named: str, frame: DataFrame, name: str, event: str, delay: Duration | None) -> DataFrame:
     carriers = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     if name in carriers:
         return frame

@@ -4,14 +4,29 @@ Spark sends a group to partition ``pmod(murmur3(key), partitions)``. Small integ
 the key of cell c is an integer whose hash falls into partition ``c % partitions``: cells are spread evenly.
 """
 
+from functools import lru_cache
+
+from streamjoin.flow.emit import PLAN_CELL
+
 _MASK = 0xFFFFFFFF
 _SEED = 42
 
 
-def dealt_keys(count: int, partitions: int) -> list[int]:
+@lru_cache
+def cell_keys(cells: int, partitions: int) -> dict[int, int]:
+    """The key of each cell, as Spark's records bear it; that of the plan's cell is its number."""
+    return {**dict(enumerate(deal_keys(cells, partitions))), PLAN_CELL: PLAN_CELL}
+
+
+def find_cell(key: int, cells: int, partitions: int) -> int:
+    """The cell of a key; of a key that only another layout has, the plan's."""
+    return next((cell for cell, found in cell_keys(cells, partitions).items() if found == key), PLAN_CELL)
+
+
+def deal_keys(count: int, partitions: int) -> list[int]:
     """So many keys, all of them different, that Spark deals to partitions in turn.
 
-    >>> keys = dealt_keys(4, 2)
+    >>> keys = deal_keys(4, 2)
     >>> [spark_hash(key) % 2 for key in keys]
     [0, 1, 0, 1]
     """
@@ -34,8 +49,8 @@ def spark_hash(value: int) -> int:
     -559580957
     """
     mixed = (value & _MASK) * 0xCC9E2D51 & _MASK
-    mixed = _rotated(mixed, 15) * 0x1B873593 & _MASK
-    state = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
+    mixed = _rotate(mixed, 15) * 0x1B873593 & _MASK
+    state = (_rotate(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
     state ^= 4  # bytes
     state = (state ^ state >> 16) * 0x85EBCA6B & _MASK
     state = (state ^ state >> 13) * 0xC2B2AE35 & _MASK
@@ -43,5 +58,5 @@ def spark_hash(value: int) -> int:
     return state - (1 << 32) if state >> 31 else state
 
 
-def _rotated(word: int, bits: int) -> int:
+def _rotate(word: int, bits: int) -> int:
     return (word << bits | word >> 32 - bits) & _MASK

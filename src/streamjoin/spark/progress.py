@@ -6,43 +6,26 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streamjoin.spark.compat import observed
+from streamjoin.flow.metrics import Metrics
+from streamjoin.spark.compat import find_observed
 
 _NONE_YET = "1970-01-01T00:00:00.000Z"
 
 
 @dataclass(frozen=True)
-class Progress:
+class _Report:
+    batch: int
+    seconds: float
+    watermark: datetime | None
+
+
+@dataclass(frozen=True)
+class Progress(Metrics, _Report):
     """The metrics of one join in one micro-batch; counts of rows are of rows, but `rows_sent` of their copies.
 
     `comparisons` are the pairs decided, as the papers count them: every probing row times the live opposite window;
     `examined` are those that were looked at. `load_*` say how evenly the comparisons fell on the cells.
     """
-
-    batch: int
-    seconds: float
-    watermark: datetime | None
-    rows_left: int
-    rows_right: int
-    late_left: int
-    late_right: int
-    invalid_rows: int
-    comparisons: int
-    examined: int
-    matches: int
-    state_rows: int
-    state_bytes: int
-    segments: int
-    uncached_segments: int
-    rows_sent: int
-    probes: int
-    waiting_rows: int
-    worker_seconds: float
-    probe_seconds: float
-    load_min: int
-    load_max: int
-    load_std_percent: float
-    loads: tuple[int, ...]
 
     @property
     def rows_per_second(self) -> float:
@@ -71,18 +54,18 @@ def progress(query: StreamingQuery, name: str = "streamjoin") -> Progress | None
     >>> progress(query).matches
     10
     """
-    reports = all_progress(query, name)
+    reports = read_all_progress(query, name)
     return reports[-1] if reports else None
 
 
-def all_progress(query: StreamingQuery, name: str = "streamjoin") -> list[Progress]:
+def read_all_progress(query: StreamingQuery, name: str = "streamjoin") -> list[Progress]:
     """The same for every micro-batch that Spark remembers (`spark.sql.streaming.numRecentProgressUpdates`)."""
-    return [found for report in query.recentProgress if (found := parsed(report, name)) is not None]
+    return [found for report in query.recentProgress if (found := read_progress(report, name)) is not None]
 
 
-def parsed(report: Any, name: str) -> Progress | None:
+def read_progress(report: Any, name: str) -> Progress | None:
     """One of Spark's reports; None where it does not tell of the join."""
-    metrics = observed(report, name)
+    metrics = find_observed(report, name)
     if metrics is None or metrics["rows_left"] is None:
         return None
     watermark = datetime.fromisoformat(report["eventTime"].get("watermark", _NONE_YET))

@@ -1,5 +1,6 @@
 """The streaming flow: emitters, cells, collector."""
 
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -7,12 +8,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.cache import CacheSpec, remove
-from streamjoin.spark.cell import COUNTS, RESULTS, SECONDS, CellProcessor
-from streamjoin.spark.collector import collect, place, settle
-from streamjoin.spark.compat import when_queries_end
-from streamjoin.spark.emitter import EMITTED, emit
-from streamjoin.spark.job import Job
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.cache.directory import remove
+from streamjoin.flow.job import Job
+from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
+from streamjoin.spark.collector import collect, place, settle_batches
+from streamjoin.spark.compat import listen_for_ends
+from streamjoin.spark.emitter import EMITTED, emit_batches
+from streamjoin.spark.job import pack_job
+from streamjoin.spark.processor import RESULTS, CellProcessor
 from streamjoin.spark.remote import RemoteProcessor, remote
 
 _caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
@@ -20,32 +24,42 @@ _caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
 
 def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two streams, as rows of this schema."""
-    packed = job.packed()
-    blocks = left.mapInArrow(remote(emit, packed, "l"), EMITTED).union(
-        right.mapInArrow(remote(emit, packed, "r"), EMITTED)
+    packed = pack_job(job)
+    blocks = left.mapInArrow(remote(emit_batches, packed, "l"), EMITTED).union(
+        right.mapInArrow(remote(emit_batches, packed, "r"), EMITTED)
     )
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
     _clean_up_after_queries(left.sparkSession, job.cache)
-    blocks = results.observe(job.name, *_metrics()).where("block IS NOT NULL")
+    blocks = results.observe(job.name, *list_metrics()).where("block IS NOT NULL")
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(remote(collect, arrow), schema)
     together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")
-    return together.mapInArrow(remote(settle, packed, arrow, in_order=False), schema)
+    return together.mapInArrow(remote(settle_batches, packed, arrow, in_order=False), schema)
 
 
-def _metrics() -> list[Column]:
-    """What the cells counted, put together; `loads` holds the comparisons of each cell."""
-    load = F.col("counts")[COUNTS.index("comparisons")]
-    in_order = F.sort_array(F.collect_list(F.when(load.isNotNull(), F.struct("cell", load.alias("load")))))
-    return [
-        *(F.sum(F.col("counts")[at]).alias(name) for at, name in enumerate(COUNTS)),
-        *(F.sum(F.col("seconds")[at]).alias(name) for at, name in enumerate(SECONDS)),
-        F.min(load).alias("load_min"),
-        F.max(load).alias("load_max"),
-        F.coalesce(100 * F.stddev_pop(load) / F.nullif(F.avg(load), F.lit(0)), F.lit(0.0)).alias("load_std_percent"),
-        in_order["load"].alias("loads"),
-    ]
+def list_metrics() -> list[Column]:
+    """The metrics of all cells, put together as they are declared."""
+    return [_PUT_TOGETHER[metric.together](_find_column(metric.of)).alias(metric.name) for metric in METRICS]
+
+
+def _find_column(name: str) -> Column:
+    numbers = NUMBERS if name in NUMBERS else SECONDS
+    return F.col("numbers" if name in NUMBERS else "seconds")[numbers.index(name)]
+
+
+def _list_by_cell(value: Column) -> Column:
+    values = F.collect_list(F.when(value.isNotNull(), F.struct("cell", value.alias("value"))))
+    return F.sort_array(values)["value"]
+
+
+_PUT_TOGETHER: dict[Together, Callable[[Column], Column]] = {
+    "sum": F.sum,
+    "least": F.min,
+    "most": F.max,
+    "spread": lambda value: F.coalesce(100 * F.stddev_pop(value) / F.nullif(F.avg(value), F.lit(0)), F.lit(0.0)),
+    "each": _list_by_cell,
+}
 
 
 def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
@@ -55,7 +69,7 @@ def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
 
         def clean_up(query: str) -> None:
             for cache in caches.copy():
-                remove(cache, query)
+                remove(cache.root, query)
 
-        when_queries_end(spark, clean_up)
+        listen_for_ends(spark, clean_up)
     _caches[spark].add(cache)

@@ -1,7 +1,7 @@
 """The join on blocks: admit, probe, store, expire."""
 
 from streamjoin.worker.counters import Counters, Size
-from streamjoin.worker.output import Found, Undecided, decide
+from streamjoin.worker.output import Found, Undecided
 from streamjoin.worker.worker import Worker
 
-__all__ = ["Counters", "Found", "Size", "Undecided", "Worker", "decide"]
+__all__ = ["Counters", "Found", "Size", "Undecided", "Worker"]

@@ -1,8 +1,7 @@
 """Results in bounded blocks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -62,22 +61,6 @@ Found: TypeAlias = "pa.RecordBatch | Undecided"
 """What a worker finds: results, and rows that other workers must be asked about."""
 
 
-def decide(
-    carried: Iterable[tuple[Ranks, pa.RecordBatch]], others: Sequence[Sequence[Ranks]]
-) -> Iterator[pa.RecordBatch]:
-    """The rows of one side that are unmatched in all workers.
-
-    All workers were given the same rows in the same order, so a row has one rank in all. One of them gives ranks and
-    results, block by block; of the others the ranks are enough.
-    """
-    unmatched = [np.concatenate(ranks) for ranks in others]
-    everywhere = reduce(np.intersect1d, unmatched) if unmatched else None
-    for ranks, results in carried:
-        kept = None if everywhere is None else np.isin(ranks, everywhere, assume_unique=True)
-        if kept is None or kept.any():
-            yield results if kept is None else results.filter(pa.array(kept))
-
-
 class Matches:
     """The matches of one probing block with segment after segment: rows are fetched when they fill a block."""
 
@@ -124,30 +107,3 @@ def _measure_row(payload: pa.RecordBatch) -> float:
 
 def _take(payload: pa.RecordBatch, at: Indices) -> list[pa.Array]:
     return payload.take(pa.array(at)).columns  # type: ignore[no-any-return]
-
-
-def gather_blocks(blocks: Iterator[Found], rows: int, size: int) -> Iterator[Found]:
-    """Put small blocks together, up to so many rows and bytes; a block is never split.
-
-    Undecided rows are handed on as they come.
-    """
-    held: list[pa.RecordBatch] = []
-    held_rows = held_bytes = 0
-    for block in blocks:
-        if isinstance(block, Undecided):
-            yield block
-            continue
-        if block.num_rows == 0:
-            continue
-        if held and (held_rows + block.num_rows > rows or held_bytes + block.nbytes > size):
-            yield _concat(held)
-            held, held_rows, held_bytes = [], 0, 0
-        held.append(block)
-        held_rows += block.num_rows
-        held_bytes += block.nbytes
-    if held:
-        yield _concat(held)
-
-
-def _concat(blocks: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return blocks[0] if len(blocks) == 1 else pa.concat_batches(blocks)

@@ -18,19 +18,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
-from streamjoin.pane import NO_TIME, Segment
+from streamjoin.pane import NO_TIME, Segment, gather
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker.admit import admit
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
-from streamjoin.worker.output import Found, Output, gather_blocks
+from streamjoin.worker.output import Found, Output
 from streamjoin.worker.ready import Arrived, split_rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.store import Fetch, Store
 
-FORMAT = 3
 Blocks = Block | Sequence[Block]
 
 
@@ -77,10 +76,6 @@ class Worker:
         """The input has ended: every row that waits, for a match or for its turn, is decided."""
         return self._run_batch({"l": (), "r": ()}, ENDED)
 
-    def late_before(self, side: Side, watermark: int | None) -> int | None:
-        """The time before which rows of a side are late in a batch under this watermark."""
-        return self._watermark if side in self.plan.lagging else watermark
-
     # State
 
     @property
@@ -103,8 +98,6 @@ class Worker:
         self._require_batch_over()
         return json.dumps(
             {
-                "format": FORMAT,
-                "plan": self.plan.fingerprint,
                 "watermark": self._watermark,
                 "latest": self._latest,
                 "sides": {side: store.to_manifest() for side, store in self._stores.items()},
@@ -130,16 +123,12 @@ class Worker:
 
     @classmethod
     def restore(cls, plan: Plan, manifest: bytes, fetch: Fetch, *, journal: bool = True) -> "Worker":
-        """The worker that a manifest was taken of.
+        """The worker that a manifest was taken of, under the same plan: who keeps manifests sees to that.
 
         `fetch` gives what was stored under a name: bytes, a segment as it is, or None. Names of merged segments are
         asked for first; where there is nothing, they are made again of the segments that arrived.
         """
         told = json.loads(manifest)
-        if told["format"] != FORMAT:
-            raise StreamJoinError(f"state: it has format {told['format']}; this streamjoin reads format {FORMAT}")
-        if told["plan"] != plan.fingerprint:
-            raise StreamJoinError("state: it was written under another plan (condition, window, how or columns)")
         worker = cls(plan, journal=journal)
         worker._watermark, worker._latest = told["watermark"], told["latest"]
         for side, store in worker._stores.items():
@@ -164,7 +153,7 @@ class Worker:
             raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
         self._in_batch = True
         self.last = Counters()
-        yield from gather_blocks(self._run_rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes)
+        yield from gather(self._run_rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes)
         self._watermark = watermark
         self._in_batch = False
 
@@ -179,7 +168,7 @@ class Worker:
             yield from steps.run(rows)
 
     def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Block | None:
-        late_before = self.late_before(side, watermark)
+        late_before = self._watermark if side in self.plan.lagging else watermark
         admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late_before)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from streamjoin.spark.emitter import PLAN_KEY
-from streamjoin.spark.placement import dealt_keys, spark_hash
+from streamjoin.flow.emit import PLAN_CELL
+from streamjoin.spark.placement import deal_keys, spark_hash
 
 
 def test_the_hash_is_that_of_spark(spark: SparkSession) -> None:
@@ -21,7 +21,7 @@ def test_the_hash_is_that_of_spark(spark: SparkSession) -> None:
 
 
 def test_spark_puts_the_keys_of_cells_into_partitions_in_turn(spark: SparkSession) -> None:
-    keys = dealt_keys(7, 3)
+    keys = deal_keys(7, 3)
     rows = spark.createDataFrame([(key,) for key in keys], "cell INT").repartition(3, "cell")
     found = {row.cell: row.partition for row in rows.selectExpr("cell", "spark_partition_id() AS partition").collect()}
     assert [found[key] for key in keys] == [0, 1, 2, 0, 1, 2, 0]
@@ -29,9 +29,9 @@ def test_spark_puts_the_keys_of_cells_into_partitions_in_turn(spark: SparkSessio
 
 @given(st.integers(1, 64), st.integers(1, 64))
 def test_cells_are_spread_evenly_under_keys_that_all_differ(cells: int, partitions: int) -> None:
-    keys = dealt_keys(cells, partitions)
+    keys = deal_keys(cells, partitions)
     assert len(set(keys)) == cells
-    assert PLAN_KEY not in keys
+    assert PLAN_CELL not in keys
     load = Counter(spark_hash(key) % partitions for key in keys)
     assert len(load) == min(cells, partitions)
     assert max(load.values()) - min(load.values()) <= 1

@@ -11,7 +11,7 @@ meanwhile fails the task, and the next attempt reads that segment from state. Wh
 join goes on from state.
 
 A cell deletes files once neither the state that its batch began with nor the one that it ends with names them: the
-batch may still be tried again. Whole directories are the business of `cachedir`, sizes that of `budget`.
+batch may still be tried again. Whole directories are the business of `directory`, sizes that of `budget`.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.flow.cache.budget import Room
+from streamjoin.flow.cache.directory import claim, make_directory
 from streamjoin.pane import Segment, SegmentError, read_digest, write_whole
-from streamjoin.spark import cachedir
-from streamjoin.spark.budget import Room
 
 MOST_VERIFIED = 1 << 13
 """Of so many files a process remembers that it has verified them; those used least recently are verified again."""
@@ -77,9 +77,9 @@ class SegmentCache:
         self._directory: Path | None = None
         self._mapped: list[tuple[int, _Stamp, Path]] = []
         try:
-            own = cachedir.claim(spec.root, query)
-            of_join = cachedir.make_directory(own / hashlib.sha256(join.encode()).hexdigest()[:12])
-            self._directory = cachedir.make_directory(of_join / str(cell))
+            own = claim(spec.root, query)
+            of_join = make_directory(own / hashlib.sha256(join.encode()).hexdigest()[:12])
+            self._directory = make_directory(of_join / str(cell))
         except (OSError, ValueError) as error:
             _warn_once(
                 ("no directory", str(spec.root), type(error).__name__),
@@ -186,8 +186,3 @@ def _warn_once(about: tuple[str, ...], message: str) -> None:
         if len(_warned) > MOST_VERIFIED:
             del _warned[next(iter(_warned))]
         _log.warning(message)
-
-
-def remove(spec: CacheSpec, query: str) -> None:
-    """Delete what a query left on this host."""
-    cachedir.remove(spec.root, query)

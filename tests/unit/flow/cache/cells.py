@@ -3,8 +3,8 @@
 from pathlib import Path
 from uuid import NAMESPACE_OID, uuid5
 
+from streamjoin.flow.cache import CacheSpec, SegmentCache
 from streamjoin.pane import Segment
-from streamjoin.spark.cache import CacheSpec, SegmentCache
 from tests.segments import everything
 
 SEGMENT = Segment("l1", everything())

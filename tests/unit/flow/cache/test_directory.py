@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.spark import cachedir
-from streamjoin.spark.cache import CacheSpec, remove
-from streamjoin.spark.cachedir import ABANDONED_SECONDS, MARK
-from tests.unit.spark.cells import PLENTY, QUERY, SEGMENT, cell, query
+from streamjoin.flow.cache import CacheSpec, directory
+from streamjoin.flow.cache.directory import ABANDONED_SECONDS, MARK, remove
+from tests.unit.flow.cache.cells import PLENTY, QUERY, SEGMENT, cell, query
 
 SOMEBODY = 54321
 OLD, YOUNG = ABANDONED_SECONDS + 60, ABANDONED_SECONDS - 60
@@ -83,7 +82,7 @@ def test_a_query_that_goes_on_stays_young(spec: CacheSpec) -> None:
 
 def test_a_removed_directory_is_made_anew_and_locked(spec: CacheSpec) -> None:
     cell(spec).put(SEGMENT)
-    remove(spec, QUERY)
+    remove(spec.root, QUERY)
     assert not (spec.root / QUERY).exists()
     assert cell(spec).put(SEGMENT)
     assert is_locked(spec.root / QUERY / "lock")
@@ -92,9 +91,9 @@ def test_a_removed_directory_is_made_anew_and_locked(spec: CacheSpec) -> None:
 def test_locks_of_queries_that_ended_are_closed(spec: CacheSpec) -> None:
     for number in range(20):
         cell(spec, query=query(str(number)))
-        remove(spec, query(str(number)))
+        remove(spec.root, query(str(number)))
     cell(spec)
-    assert list(cachedir._locks) == [spec.root / QUERY / "lock"]
+    assert list(directory._locks) == [spec.root / QUERY / "lock"]
 
 
 def test_a_cache_that_was_lost_does_not_hinder_another(spec: CacheSpec, tmp_path: Path) -> None:
@@ -135,7 +134,7 @@ def test_a_directory_inside_ours_without_name_and_mark_stays(spec: CacheSpec, na
     inside = left_behind(spec.root / name, OLD, lock)
     cell(spec)
     if name == query("theirs"):
-        remove(spec, name)
+        remove(spec.root, name)
         assert cell(spec, query=name).put(SEGMENT) is None
     assert (inside / "l1~0").exists()
     assert (inside / "lock").read_bytes() == lock
@@ -146,7 +145,7 @@ def test_a_directory_without_lock_stays_and_is_not_used(spec: CacheSpec, caplog:
     mine.mkdir(mode=0o700, parents=True)
     assert cell(spec).put(SEGMENT) is None
     assert "holds files that streamjoin did not write" in caplog.text
-    remove(spec, QUERY)
+    remove(spec.root, QUERY)
     cell(spec, query=query("other"))
     assert [path.name for path in (spec.root / QUERY).iterdir()] == ["mine"]
 
@@ -161,7 +160,7 @@ def test_links_are_deleted_and_not_followed(spec: CacheSpec, tmp_path: Path, how
     linked = spec.root / query("linked")
     linked.symlink_to(mine)
     for name in ("old", "linked"):
-        remove(spec, query(name)) if how == "ended" else cell(spec)
+        remove(spec.root, query(name)) if how == "ended" else cell(spec)
     assert not ours.exists()
     assert linked.is_symlink()
     assert (mine / "l1~0").exists()
@@ -173,7 +172,7 @@ def test_only_what_bears_the_id_of_a_query_is_removed(spec: CacheSpec, name: str
     mine = left_behind(spec.root / "mine", OLD)
     beside = left_behind(spec.root.parent / "mine", OLD)
     with pytest.raises(ValueError, match="query: expected the id of a streaming query"):
-        remove(spec, name)
+        remove(spec.root, name)
     assert mine.exists()
     assert beside.exists()
     assert (spec.root / QUERY).exists()
@@ -182,8 +181,8 @@ def test_only_what_bears_the_id_of_a_query_is_removed(spec: CacheSpec, name: str
 def test_an_interrupted_removal_leaves_the_mark(spec: CacheSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     cell(spec).put(SEGMENT)
     with monkeypatch.context() as patch:
-        patch.setattr(cachedir.shutil, "rmtree", lambda *_, **__: None)  # as if somebody wrote there meanwhile
-        remove(spec, QUERY)
+        patch.setattr(directory.shutil, "rmtree", lambda *_, **__: None)  # as if somebody wrote there meanwhile
+        remove(spec.root, QUERY)
     [left] = spec.root.glob(f"{QUERY}.*")
     os.utime(left / "lock", (0, 0))
     cell(spec, query=query("later"))
@@ -256,14 +255,14 @@ def test_a_query_that_starts_anew_while_its_directory_is_deleted_has_a_cache(
 ) -> None:
     """The end of a query is told late: another run with the same id may have begun."""
     assert cell(spec).put(SEGMENT)
-    plain, digests = cachedir.shutil.rmtree, []
+    plain, digests = directory.shutil.rmtree, []
 
     def begin_anew(path: Path, **options: bool) -> None:
         digests.append(cell(spec).put(SEGMENT))
         plain(path, **options)
 
-    monkeypatch.setattr(cachedir.shutil, "rmtree", begin_anew)
-    remove(spec, QUERY)
+    monkeypatch.setattr(directory.shutil, "rmtree", begin_anew)
+    remove(spec.root, QUERY)
     assert digests != [None]
     assert cell(spec).get("l1", digests[0])
     assert [path.name for path in spec.root.iterdir() if path.is_dir()] == [QUERY]
@@ -273,5 +272,5 @@ def test_a_lock_that_somebody_deleted_is_made_anew(spec: CacheSpec) -> None:
     assert cell(spec).put(SEGMENT)
     (spec.root / QUERY / "lock").unlink()
     assert cell(spec).put(SEGMENT)
-    remove(spec, QUERY)
+    remove(spec.root, QUERY)
     assert not (spec.root / QUERY).exists()

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from streamjoin.flow.cache import CacheSpec, budget
+from streamjoin.flow.cache import segments as cache
+from streamjoin.flow.cache.budget import PART_OF_DISK
 from streamjoin.pane import Segment
-from streamjoin.spark import budget, cache
-from streamjoin.spark.budget import PART_OF_DISK
-from streamjoin.spark.cache import CacheSpec
 from tests.segments import stamped
-from tests.unit.spark.cells import cell, query, segments
+from tests.unit.flow.cache.cells import cell, query, segments
 
 SEGMENT = Segment("l1", stamped(range(1000)))
 SIZE = SEGMENT.bound_size()

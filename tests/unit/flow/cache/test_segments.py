@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from streamjoin import StreamJoinError
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.cache import segments as cache
 from streamjoin.pane import Segment
-from streamjoin.spark import cache
-from streamjoin.spark.cache import CacheSpec
 from tests.segments import plain, stamped, write
 from tests.spark.damage import DAMAGES, damage
-from tests.unit.spark.cells import PLENTY, SEGMENT, cell, only_file, query, segments
+from tests.unit.flow.cache.cells import PLENTY, SEGMENT, cell, only_file, query, segments
 
 
 def test_a_segment_comes_back_as_it_was_put(spec: CacheSpec) -> None:

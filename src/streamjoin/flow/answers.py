@@ -1,7 +1,7 @@
 """Answers of cells that wait for those of others: a bounded part in memory, the rest in a file without a name.
 
-A first watermark after a long gap decides a whole window at once. Spark cannot sort within a stream, so the answers of
-a stripe's cells come in any order, and all must be kept until the last is there.
+A first watermark after a long gap decides a whole window at once. In a stream the answers of a stripe's cells come in
+any order, and all must be kept until the last is there.
 """
 
 import os
@@ -25,7 +25,8 @@ _Place = bytes | tuple[int, int]  # a block in memory, or its offset and length 
 class Answers:
     """Blocks by page and by the cell that sent them."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path | None = None) -> None:
+        self._scratch = scratch
         self._places: defaultdict[Page, defaultdict[int, list[_Place]]] = defaultdict(lambda: defaultdict(list))
         self._held = 0
         self._file: IO[bytes] | None = None
@@ -33,10 +34,10 @@ class Answers:
     def __contains__(self, page: Page) -> bool:
         return page in self._places
 
-    def add(self, page: Page, cell: int, block: pa.Buffer) -> None:
-        """Keep a block; it is copied, because it may be part of a much larger buffer."""
-        self._places[page][cell].append(block.to_pybytes())
-        self._held += block.size
+    def add(self, page: Page, cell: int, block: bytes | pa.Buffer) -> None:
+        """Keep a block; a buffer is copied, because it may be part of a much larger one."""
+        self._places[page][cell].append(block if isinstance(block, bytes) else block.to_pybytes())
+        self._held += len(block)
         if self._held > MOST_BYTES:
             self._spill()
 
@@ -56,7 +57,7 @@ class Answers:
 
     def _spill(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=_scratch(), prefix="streamjoin-")  # noqa: SIM115 - closed by `close`
+            self._file = tempfile.TemporaryFile(dir=self._scratch, prefix="streamjoin-")  # noqa: SIM115 - closed by `close`
         for cells in self._places.values():
             for places in cells.values():
                 for at, place in enumerate(places):
@@ -80,9 +81,3 @@ class Blocks:
         assert self._file is not None
         self._file.flush()
         return os.pread(self._file.fileno(), length, offset)
-
-
-def _scratch() -> Path:
-    """Spark's own scratch directory on this host, or the system's."""
-    first = Path(os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or tempfile.gettempdir())
-    return first if first.is_dir() else Path(tempfile.gettempdir())

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.spark import budget, cache, cachedir
-from streamjoin.spark.cache import CacheSpec
-from tests.unit.spark.cells import PLENTY
+from streamjoin.flow.cache import CacheSpec, budget, directory, segments
+from tests.unit.flow.cache.cells import PLENTY
 
 
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a Python worker that has not yet served any query."""
-    for module, name in ((cache, "_verified"), (cache, "_warned"), (budget, "_sizes")):
+    for module, name in ((segments, "_verified"), (segments, "_warned"), (budget, "_sizes")):
         monkeypatch.setattr(module, name, {})
-    monkeypatch.setattr(cachedir, "_locks", locks := {})
+    monkeypatch.setattr(directory, "_locks", locks := {})
     yield
     for lock in locks.values():
         os.close(lock)

@@ -11,30 +11,26 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, within
+from streamjoin.flow import answers
+from streamjoin.flow import settle as settling
+from streamjoin.flow.answers import Answers
+from streamjoin.flow.settle import Answer, answer, pack_results, settle
 from streamjoin.layout import fit_plan
 from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.predicate import Schema, parse
-from streamjoin.spark import answers, collector
-from streamjoin.spark.answers import Answers
-from streamjoin.spark.cache import CacheSpec
-from streamjoin.spark.collector import packed, settle, share_out
-from streamjoin.spark.job import Job
 from streamjoin.worker import Undecided, Worker
 
 INT = Schema({"x": "int"})
 GRID = Grid(2, 3)
 LEFT, RIGHT = pa.schema([("l", pa.int64())]), pa.schema([("r", pa.int64())])
 PLAN = fit_plan(GRID, Plan(parse("l.x = r.x", INT, INT), within("1 minute"), LEFT, RIGHT, "full"))
-JOB = Job("join", "", PLAN, GRID, 2, {}, CacheSpec("", None)).packed()
 SCHEMA = PLAN.output
-SENT = pa.schema([("cell", pa.int32()), ("stripe", pa.int32()), ("page", pa.int32()), ("block", pa.binary())])
-Record = tuple[int, int, int, bytes]
 
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "PAGE", 100)
+    monkeypatch.setattr(settling, "PAGE", 100)
 
 
 def part(side: str, ranks: np.ndarray) -> Undecided:
@@ -44,10 +40,10 @@ def part(side: str, ranks: np.ndarray) -> Undecided:
     return Undecided(side, ranks, pa.RecordBatch.from_arrays([*columns, own], schema=SCHEMA))
 
 
-def answered(seed: int, rows: int) -> tuple[list[list[Record]], list[tuple[int | None, int | None, int]]]:
+def ask(seed: int, rows: int) -> tuple[list[list[Answer]], list[tuple[int | None, int | None, int]]]:
     """What each cell says of rows that are unmatched there by chance, and which are unmatched in all of a stripe."""
     chance = np.random.default_rng(seed)
-    said: list[list[Record]] = [[] for _ in range(GRID.cells)]
+    said: list[list[Answer]] = [[] for _ in range(GRID.cells)]
     expected: list[tuple[int | None, int | None, int]] = []
     for side, count in (("l", GRID.m), ("r", GRID.n)):
         for stripe in range(count):
@@ -56,14 +52,13 @@ def answered(seed: int, rows: int) -> tuple[list[list[Record]], list[tuple[int |
                 own = np.flatnonzero(chance.random(rows) < 0.8)
                 unmatched &= set(own.tolist())
                 for piece in np.array_split(own, 7):
-                    said[cell] += [(cell, *answer) for answer in share_out(GRID, cell, part(side, piece))]
+                    said[cell] += answer(GRID, cell, part(side, piece))
             expected += [(rank, None, rank) if side == "l" else (None, rank, rank) for rank in unmatched]
     return said, expected
 
 
-def settled(records: Sequence[Record], *, in_order: bool) -> list[tuple[int | None, int | None, int]]:
-    batches = (pa.record_batch([[value] for value in record], schema=SENT) for record in records)
-    found = settle(JOB, SCHEMA, batches, in_order=in_order)
+def settle_all(records: Sequence[Answer], *, in_order: bool) -> list[tuple[int | None, int | None, int]]:
+    found = settle(GRID, records, in_order=in_order)
     return [tuple(row.values()) for batch in found for row in batch.to_pylist()]
 
 
@@ -77,22 +72,22 @@ def test_rows_that_are_unmatched_in_all_cells_of_a_stripe_come_out(
     monkeypatch: pytest.MonkeyPatch, most: int, in_order: bool
 ) -> None:
     monkeypatch.setattr(answers, "MOST_BYTES", most)
-    said, expected = answered(1, 1000)
+    said, expected = ask(1, 1000)
     records = [record for of_cell in said for record in of_cell]
     random.Random(1).shuffle(records)
     if in_order:
         records.sort(key=lambda record: record[1:3])
     result = pa.RecordBatch.from_arrays([[7], [8], [9]], schema=SCHEMA)
-    records.insert(len(records) // 2, (0, -1, 0, packed(result)))
-    assert by_text(settled(records, in_order=in_order)) == by_text([*expected, (7, 8, 9)])
+    records.insert(len(records) // 2, Answer(0, -1, 0, pack_results(result)))
+    assert by_text(settle_all(records, in_order=in_order)) == by_text([*expected, (7, 8, 9)])
 
 
 def test_a_cell_in_which_every_row_is_matched_settles_its_stripe() -> None:
-    said, _ = answered(1, 300)
+    said, _ = ask(1, 300)
     of_stripe = [record for of_cell in said for record in of_cell if record[1] == 1]
-    assert settled(of_stripe, in_order=False)
+    assert settle_all(of_stripe, in_order=False)
     for silent in GRID.stripe("l", 1):
-        assert not settled([record for record in of_stripe if record[0] != silent], in_order=False)
+        assert not settle_all([record for record in of_stripe if record[0] != silent], in_order=False)
 
 
 def test_rows_travel_once_and_the_other_cells_send_ranks() -> None:
@@ -100,8 +95,7 @@ def test_rows_travel_once_and_the_other_cells_send_ranks() -> None:
     ranks = np.arange(50)
     rows = pa.RecordBatch.from_arrays([["x" * 1000] * 50, pa.nulls(50, pa.int64()), ranks], schema=wide)
     sizes = [
-        sum(len(block) for _, _, block in share_out(GRID, cell, Undecided("l", ranks, rows)))
-        for cell in GRID.stripe("l", 0)
+        sum(len(part.block) for part in answer(GRID, cell, Undecided("l", ranks, rows))) for cell in GRID.stripe("l", 0)
     ]
     assert sizes[0] > 50_000
     assert max(sizes[1:]) < 2_000
@@ -130,8 +124,7 @@ def test_what_is_held_does_not_grow_with_what_is_decided(monkeypatch: pytest.Mon
 
 def test_the_file_bears_no_name_and_is_closed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(answers, "MOST_BYTES", 10)
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
-    held = Answers()
+    held = Answers(tmp_path)
     held.add((0, 0), 0, pa.py_buffer(bytes(100)))
     file = held._file
     assert file is not None

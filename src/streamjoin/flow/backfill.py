@@ -1,0 +1,51 @@
+"""The batch join: a cell streams through time-sorted data.
+
+Emitters sort each partition by time and cut it into small blocks; cells take the blocks in the order of their first
+rows, which is then the watermark: no row before it is still to come. So a cell holds a window and, from each
+partition, the block that its time runs through: not the history.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from streamjoin.flow.emit import Sent, read_block
+from streamjoin.flow.job import Job
+from streamjoin.plan import Block
+from streamjoin.spec.side import Side
+
+if TYPE_CHECKING:
+    from streamjoin.worker import Found
+
+BLOCK_ROWS = 1 << 14
+"""A block is no longer than this: from each partition a cell holds one beyond its window."""
+
+STEP_ROWS = 1 << 16
+ORDER = ("cell", "since", "side", "part", "seq")
+"""The fields of records that put them in order."""
+
+
+def join_cells(job: Job, records: Iterable[Sent]) -> "Iterator[tuple[int, Iterator[Found]]]":
+    """Step by step a cell and what its worker finds; records come in `ORDER`."""
+    from streamjoin.worker import Worker  # here, since a driver plans such joins without Numba
+
+    for cell, of_cell in groupby(records, key=lambda record: record.cell):
+        worker = Worker(job.plan, journal=False)
+        for since, blocks in _cut_steps(of_cell):
+            yield cell, worker.process(blocks["l"], blocks["r"], since)
+        yield cell, worker.finish()
+
+
+def _cut_steps(records: Iterator[Sent]) -> Iterator[tuple[int | None, dict[Side, list[Block]]]]:
+    """Blocks put together into steps of about `STEP_ROWS` rows, each with the time of its first row."""
+    since, rows = None, 0
+    blocks: dict[Side, list[Block]] = {"l": [], "r": []}
+    for record in records:
+        since = since if rows else record.since
+        blocks[record.side].append(block := read_block(record))
+        rows += len(block)
+        if rows >= STEP_ROWS:
+            yield since, blocks
+            rows, blocks = 0, {"l": [], "r": []}
+    if rows:
+        yield since, blocks

@@ -31,7 +31,7 @@ def test_rows_without_a_time_are_counted_and_left_out() -> None:
     sent = send(Grid(1, 1))
     assert sum(record.invalid for record in sent) == 2
     [block] = [read_block(record) for record in sent if record.block is not None]
-    assert block.payload.column("ts").to_pylist() == block.time.tolist() == [5, 3, 4]
+    assert block.rows.payload.column("ts").to_pylist() == block.time.tolist() == [5, 3, 4]
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -48,7 +48,7 @@ def test_blocks_are_numbered_and_bear_the_time_of_their_first_row() -> None:
 def test_a_block_says_whether_its_rows_probe_are_stored_and_are_counted() -> None:
     blocks = [read_block(record) for record in send(Scale(3)) if record.block is not None]
     stored = [block for block in blocks if block.stores is None]
-    assert sum(map(len, stored)) == sum(len(block) for block in blocks if block.first) == 3
+    assert sum(map(len, stored)) == sum(len(block) for block in blocks if block.first is None) == 3
     assert sum(map(len, blocks)) == 9
     assert all(block.probes is None for block in blocks)
     assert not any(block.stores.any() for block in blocks if block.stores is not None)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from streamjoin import last, within
-from streamjoin.errors import StreamJoinError
 from streamjoin.pane import Segment, SegmentError
 from streamjoin.pane import segment as segment_module
 from streamjoin.plan import Block
@@ -68,21 +67,6 @@ def test_a_manifest_stays_small_however_many_batches_the_window_holds(window: Wi
     for t in range(800):
         list(worker.process(left((t, 0)), right((t, 1)), max(0, t - 100)))
         assert len(worker.to_manifest()) < 13_000  # a few segments for each sixteenth of the window
-
-
-def test_state_of_another_plan_or_format_is_refused() -> None:
-    worker = Worker(plan_of())
-    state = StateStore()
-    state.save(worker)
-    manifest, fetch = state.manifest, state.fetch
-    with pytest.raises(StreamJoinError, match="another plan"):
-        Worker.restore(plan_of(within(us(11))), manifest, fetch)
-    with pytest.raises(StreamJoinError, match="another plan"):
-        Worker.restore(plan_of(how="left"), manifest, fetch)
-    Worker.restore(plan_of(kernel="nested", block_rows=5), manifest, fetch)
-    newer = json.dumps({**json.loads(manifest), "format": 99}).encode()
-    with pytest.raises(StreamJoinError, match="format 99"):
-        Worker.restore(plan_of(), newer, fetch)
 
 
 @pytest.mark.parametrize("window", [within(us(10)), last(3)])

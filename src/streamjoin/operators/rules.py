@@ -1,10 +1,11 @@
-"""What each operator and function accepts and yields: Spark's ANSI rules, on our types.
+"""What operators accept and yield: Spark's ANSI rules, on our types.
 
-`apply` returns the typed call with the implicit casts that Spark would insert, or raises `Mismatch`. What Spark
-alone understands has the type `UNKNOWN`; an operator that meets it stays in the tree but is left to Spark.
+A rule takes the operator's name and its arguments. It returns the typed call with the implicit casts that Spark would
+insert, or raises `Mismatch`. What Spark alone understands has the type `UNKNOWN`; an operator that meets it stays in
+the tree but is left to Spark.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 from streamjoin.operators.expr import INFIX, Call, Cast, Expr, Literal
@@ -32,8 +33,10 @@ from streamjoin.operators.types import (
     decimal,
 )
 
-Rule = Callable[[str, Sequence[Expr]], Expr]
 COMPARISONS = frozenset(("=", "<=>", "<>", "<", "<=", ">", ">="))
+
+
+_COLLECTIONS = ("array", "map", "struct")
 
 
 class Mismatch(Exception):
@@ -42,20 +45,6 @@ class Mismatch(Exception):
     def __init__(self, message: str, at: Expr | None = None) -> None:
         super().__init__(message)
         self.at = at
-
-
-def apply(op: str, args: Sequence[Expr]) -> Expr:
-    """Type one call.
-
-    >>> from streamjoin.operators.expr import Column
-    >>> apply("+", (Column(INT, "l", ("x",)), Column(DOUBLE, "r", ("a",)))).type.name
-    'double'
-    """
-    rule, least, most = RULES[op]
-    if not least <= len(args) <= most:
-        wanted = str(least) if least == most else f"{least} or more" if most > 9 else f"{least} or {most}"
-        raise Mismatch(f"{op} takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
-    return rule(op, args)
 
 
 def cast(expr: Expr, type: Type) -> Expr:
@@ -116,7 +105,7 @@ def _decimal_operand(expr: Expr) -> Expr:
     return cast(expr, _as_decimal(expr.type))
 
 
-def _adjusted(precision: int, scale: int) -> Type:
+def _fit_decimal(precision: int, scale: int) -> Type:
     """Keep the digits before the point when a result would need more than 38."""
     if precision <= MAX_PRECISION:
         return decimal(precision, scale)
@@ -128,14 +117,14 @@ def _decimal_result(op: str, a: Type, b: Type) -> Type:
     scale = max(a.scale, b.scale)
     match op:
         case "+" | "-":
-            return _adjusted(max(whole_a, whole_b) + scale + 1, scale)
+            return _fit_decimal(max(whole_a, whole_b) + scale + 1, scale)
         case "*":
-            return _adjusted(a.precision + b.precision + 1, a.scale + b.scale)
+            return _fit_decimal(a.precision + b.precision + 1, a.scale + b.scale)
         case "/":
             scale = max(6, a.scale + b.precision + 1)
-            return _adjusted(whole_a + b.scale + scale, scale)
+            return _fit_decimal(whole_a + b.scale + scale, scale)
         case _:
-            return _adjusted(min(whole_a, whole_b) + scale, scale)
+            return _fit_decimal(min(whole_a, whole_b) + scale, scale)
 
 
 def _refuse(op: str, args: Sequence[Expr]) -> Mismatch:
@@ -143,14 +132,14 @@ def _refuse(op: str, args: Sequence[Expr]) -> Mismatch:
     return Mismatch(f"{op} is not defined for {given}")
 
 
-def _arithmetic(op: str, args: Sequence[Expr]) -> Expr:
+def type_arithmetic(op: str, args: Sequence[Expr]) -> Expr:
     if len(args) == 1:
-        return _same_type(op, args)
+        return type_same(op, args)
     a, b = args
-    if (type := _temporal(op, a.type, b.type)) is not None:
+    if (type := _temporal_type(op, a.type, b.type)) is not None:
         return Call(type, op, (a, b))
     if not (a.type.is_numeric and b.type.is_numeric):
-        return _left_to_spark(op, args)
+        return _leave_to_spark(op, args)
     if not (a.type.is_floating or b.type.is_floating) and (a.type.is_decimal or b.type.is_decimal):
         a, b = _decimal_operand(a), _decimal_operand(b)
         return Call(BIGINT if op == "div" else _decimal_result(op, a.type, b.type), op, (a, b))
@@ -162,7 +151,7 @@ def _arithmetic(op: str, args: Sequence[Expr]) -> Expr:
     return Call(type, op, (cast(a, type), cast(b, type)))
 
 
-def _temporal(op: str, a: Type, b: Type) -> Type | None:
+def _temporal_type(op: str, a: Type, b: Type) -> Type | None:
     """Dates and times moved by an interval or a number of days, and their differences."""
     if a.is_interval and b.is_interval and op in ("+", "-"):
         return INTERVAL_DAY if a == b == INTERVAL_DAY else INTERVAL
@@ -176,7 +165,7 @@ def _temporal(op: str, a: Type, b: Type) -> Type | None:
     return DATE if point == DATE and shift in (TINYINT, SMALLINT, INT) else None
 
 
-def _left_to_spark(op: str, args: Sequence[Expr]) -> Expr:
+def _leave_to_spark(op: str, args: Sequence[Expr]) -> Expr:
     """Arithmetic that Spark may have a rule for: on strings, NULL, scaled intervals, types of its own."""
     types = [arg.type for arg in args]
     never = any(type in (BOOLEAN, BINARY) or type.name.startswith(_COLLECTIONS) for type in types)
@@ -187,7 +176,7 @@ def _left_to_spark(op: str, args: Sequence[Expr]) -> Expr:
     return Call(UNKNOWN, op, tuple(args))
 
 
-def _comparison(op: str, args: Sequence[Expr]) -> Expr:
+def type_comparison(op: str, args: Sequence[Expr]) -> Expr:
     a, b = args
     type = common_type([a.type, b.type])
     if type is None or type.name.startswith(("map", "variant")):
@@ -197,18 +186,18 @@ def _comparison(op: str, args: Sequence[Expr]) -> Expr:
     return Call(BOOLEAN, op, (cast(a, type), cast(b, type)))
 
 
-def _logical(op: str, args: Sequence[Expr]) -> Expr:
+def type_logic(op: str, args: Sequence[Expr]) -> Expr:
     for arg in args:
         if arg.type not in (BOOLEAN, VOID, UNKNOWN):
             raise Mismatch(f"{op} takes conditions, but {arg} is {arg.type}", arg)
     return Call(BOOLEAN, op, tuple(args))
 
 
-def _is_null(op: str, args: Sequence[Expr]) -> Expr:
+def type_test(op: str, args: Sequence[Expr]) -> Expr:
     return Call(BOOLEAN, op, tuple(args))
 
 
-def _unified(op: str, args: Sequence[Expr]) -> Expr:
+def type_choice(op: str, args: Sequence[Expr]) -> Expr:
     """All arguments come to one type, which is also the result's."""
     return Call(*_unify(op, args))
 
@@ -220,51 +209,51 @@ def _unify(op: str, args: Sequence[Expr]) -> tuple[Type, str, tuple[Expr, ...]]:
     return type, op, tuple(cast(arg, type) for arg in args)
 
 
-def _in(op: str, args: Sequence[Expr]) -> Expr:
+def type_in(op: str, args: Sequence[Expr]) -> Expr:
     _, _, unified = _unify(op, args)
     return Call(BOOLEAN, op, unified)
 
 
-def _case(op: str, args: Sequence[Expr]) -> Expr:
+def type_case(op: str, args: Sequence[Expr]) -> Expr:
     """Conditions and values in turn, the default last."""
-    conditions = _logical(op, args[:-1:2]).children
+    conditions = type_logic(op, args[:-1:2]).children
     type, _, values = _unify(op, (*args[1::2], args[-1]))
     pairs = zip(conditions, values[:-1], strict=True)
     return Call(type, op, (*(part for pair in pairs for part in pair), values[-1]))
 
 
-def _same_type(op: str, args: Sequence[Expr]) -> Expr:
+def type_same(op: str, args: Sequence[Expr]) -> Expr:
     (arg,) = args
     if arg.type.is_numeric or arg.type.is_interval:
         return Call(arg.type, op, (arg,))
-    return _left_to_spark(op, args)
+    return _leave_to_spark(op, args)
 
 
-def _doubles(op: str, args: Sequence[Expr]) -> Expr:
+def type_doubles(op: str, args: Sequence[Expr]) -> Expr:
     if all(arg.type.is_numeric for arg in args):
         return Call(DOUBLE, op, tuple(cast(arg, DOUBLE) for arg in args))
     if any(arg.type.is_interval or arg.type == DATE or arg.type.is_timestamp for arg in args):
         raise _refuse(op, args)
-    return _left_to_spark(op, args)
+    return _leave_to_spark(op, args)
 
 
-def _whole(op: str, args: Sequence[Expr]) -> Expr:
+def type_whole(op: str, args: Sequence[Expr]) -> Expr:
     """Floor and ceil."""
     (arg,) = args
     if arg.type.is_decimal:
         whole = arg.type.precision - arg.type.scale
         return Call(decimal(whole + bool(arg.type.scale), 0), op, (arg,))
     if not arg.type.is_numeric:
-        return _left_to_spark(op, args)
+        return _leave_to_spark(op, args)
     return Call(BIGINT, op, (arg if arg.type.is_integral else cast(arg, DOUBLE),))
 
 
-def _round(op: str, args: Sequence[Expr]) -> Expr:
+def type_round(op: str, args: Sequence[Expr]) -> Expr:
     arg, places = args[0], args[1] if len(args) > 1 else None
     if places is not None and not (isinstance(places, Literal) and places.type.is_integral):
         raise Mismatch(f"round takes a whole number of places, not {places}")
     if not arg.type.is_numeric:
-        return _left_to_spark(op, args)
+        return _leave_to_spark(op, args)
     type = arg.type
     if type.is_decimal:
         scale = places.value if isinstance(places, Literal) else 0
@@ -274,62 +263,9 @@ def _round(op: str, args: Sequence[Expr]) -> Expr:
     return Call(type, op, tuple(args))
 
 
-def _days_between(op: str, args: Sequence[Expr]) -> Expr:
+def type_days_between(op: str, args: Sequence[Expr]) -> Expr:
     if all(arg.type == DATE or arg.type.is_timestamp for arg in args):
         return Call(INT, op, tuple(cast(arg, DATE) for arg in args))
     if any(arg.type.is_numeric or arg.type == BOOLEAN for arg in args):
         raise _refuse(op, args)
     return Call(UNKNOWN, op, tuple(args))
-
-
-_COLLECTIONS = ("array", "map", "struct")
-_MANY = 10**6
-
-RULES: dict[str, tuple[Rule, int, int]] = {
-    "AND": (_logical, 2, 2),
-    "OR": (_logical, 2, 2),
-    "NOT": (_logical, 1, 1),
-    "IS TRUE": (_logical, 1, 1),
-    "IS FALSE": (_logical, 1, 1),
-    "IS NULL": (_is_null, 1, 1),
-    "IN": (_in, 2, _MANY),
-    "CASE": (_case, 3, _MANY),
-    "coalesce": (_unified, 1, _MANY),
-    "least": (_unified, 2, _MANY),
-    "greatest": (_unified, 2, _MANY),
-    "+": (_arithmetic, 2, 2),
-    "-": (_arithmetic, 1, 2),
-    "*": (_arithmetic, 2, 2),
-    "/": (_arithmetic, 2, 2),
-    "%": (_arithmetic, 2, 2),
-    "pmod": (_arithmetic, 2, 2),
-    "div": (_arithmetic, 2, 2),
-    "abs": (_same_type, 1, 1),
-    "floor": (_whole, 1, 1),
-    "ceil": (_whole, 1, 1),
-    "round": (_round, 1, 2),
-    "datediff": (_days_between, 2, 2),
-    **dict.fromkeys(COMPARISONS, (_comparison, 2, 2)),
-    **dict.fromkeys(
-        (
-            *("sqrt", "exp", "ln", "log10", "sign", "radians", "degrees"),
-            *("sin", "cos", "tan", "asin", "acos", "atan"),
-        ),
-        (_doubles, 1, 1),
-    ),
-    **dict.fromkeys(("pow", "atan2"), (_doubles, 2, 2)),
-}
-"""Every operator and function that is understood: its rule, and how many arguments it takes."""
-
-SYNONYMS = {
-    "power": "pow",
-    "ceiling": "ceil",
-    "signum": "sign",
-    "mod": "%",
-    "negative": "-",
-    "nvl": "coalesce",
-    "ifnull": "coalesce",
-    "date_diff": "datediff",
-    "isnull": "IS NULL",
-}
-"""Other names of the same functions."""

@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from streamjoin.operators.arithmetic import DIVISIONS, EvaluationError, NotEvaluable, can_cast
+from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, can_cast
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.operators.functions import PATTERNS
-from streamjoin.operators.rules import COMPARISONS, RULES
+from streamjoin.operators.registry import OPERATORS
+from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
-    DATE,
     INTEGRAL_RANGE,
     STRING,
     TIMESTAMP,
@@ -29,7 +28,6 @@ from streamjoin.operators.types import (
 )
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
 from streamjoin.predicate.linear import MIRRORED, Difference, difference
-from streamjoin.spec.duration import UNITS
 
 _NEVER_RAISE = frozenset(
     (
@@ -40,11 +38,7 @@ _NEVER_RAISE = frozenset(
 )
 """Functions of Spark's that have a value, if only NULL, for all that they are given."""
 
-GUARDING = frozenset(("CASE", "AND", "OR", "coalesce"))
-"""Operators whose first argument may keep Spark from evaluating the others."""
-
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "datediff"))
 
 
 def classify(condition: Expr) -> tuple[Conjunct, ...]:
@@ -212,14 +206,14 @@ def over_keys(expr: Expr, keys: Keys, *, guarded: bool) -> Expr | None:
             return expr if is_known(expr) else None
         case Cast(type=type, arg=arg) if type.is_plain and can_cast(arg.type, type) and not reads_zone(expr):
             return _rebuilt(expr, keys, guarded) if arg.type.is_plain else None
-        case Call(op=op, type=type) if op in RULES and (type.is_plain or type == VOID):
+        case Call(op=op, type=type) if OPERATORS[op].is_compiled and (type.is_plain or type == VOID):
             expr = _in_whole_numbers(expr)
             return None if reads_zone(expr) else _rebuilt(expr, keys, guarded)
     return None
 
 
 def _rebuilt(expr: Expr, keys: Keys, guarded: bool) -> Expr | None:
-    lazy = isinstance(expr, Call) and expr.op in GUARDING
+    lazy = isinstance(expr, Call) and OPERATORS[expr.op].guards
     parts = [over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
     if None in parts:
         return None
@@ -254,25 +248,19 @@ def reads_zone(expr: Expr) -> bool:
         return expr.type == TIMESTAMP and not re.search(r"(Z|[+-]\d\d:?\d\d)'$", expr.text)
     if isinstance(expr, Cast):
         return TIMESTAMP in (expr.type, expr.arg.type) and expr.type != expr.arg.type
-    types = [child.type for child in expr.children]
-    if not isinstance(expr, Call) or expr.op not in ("+", "-") or TIMESTAMP not in (*types, expr.type):
-        return False
-    shifts = [child for child in expr.children if child.type.is_interval]
-    return (
-        DATE in types or not all(isinstance(s, Literal) and abs(s.value) < UNITS["day"] for s in shifts) or not shifts
-    )
+    return isinstance(expr, Call) and OPERATORS[expr.op].reads_zone(expr)
 
 
 def may_raise(expr: Expr) -> bool:
     """Whether Spark may raise when it evaluates an expression."""
     match expr:
         case Function(op=op, args=args):
-            return op in PATTERNS or any(map(may_raise, args))
+            return OPERATORS[op].may_raise(expr.type) or any(map(may_raise, args))
         case Opaque(pieces=pieces):
             return not _is_harmless("".join(piece if isinstance(piece, str) else "x" for piece in pieces))
         case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):
             return True
-        case Call(op=op, type=type) if op in DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
+        case Call(op=op, type=type) if OPERATORS[op].may_raise(type):
             return True
     return any(may_raise(child) for child in expr.children)
 

@@ -12,10 +12,9 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.operators.codegen import conjunction
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.operators.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
-from streamjoin.operators.rules import RULES
+from streamjoin.operators.registry import OPERATORS
 from streamjoin.operators.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
-from streamjoin.predicate.classify import GUARDING, Keys, is_known, may_raise, over_keys, reads_zone, split
+from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 
 
@@ -62,8 +61,8 @@ class _Decider:
             self.refuse(expr)
         logic = isinstance(expr, Call) and expr.op in ("AND", "OR", "NOT")
         plain = all(child.type.is_plain or child.type == VOID for child in expr.children)
-        if isinstance(expr, Call) and expr.op in RULES and (plain or logic) and not reads_zone(expr):
-            lazy = expr.op in GUARDING
+        if isinstance(expr, Call) and OPERATORS[expr.op].is_compiled and (plain or logic) and not reads_zone(expr):
+            lazy = OPERATORS[expr.op].guards
             places = iter(range(len(expr.args)))
             return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
         tree = self.text(expr, guarded=guarded, nested=False)
@@ -83,20 +82,20 @@ class _Decider:
         match expr:
             case Function(op=op, args=args):
                 taken = [self.text(arg, guarded=guarded) for arg in args]
-                place = CONSTANT_ARGUMENTS.get(op, len(args))
-                wrong = [arg for arg in taken[place:] if not isinstance(arg, Literal)]
-                if op in PATTERNS and nested and guarded and not isinstance(taken[1], Literal):
+                operator = OPERATORS[op]
+                wrong = [arg for i, arg in enumerate(taken) if i in operator.constants and not isinstance(arg, Literal)]
+                if operator.may_raise(expr.type) and nested and guarded and not isinstance(taken[1], Literal):
                     raise _Undecidable(expr, "a pattern behind a condition, within a string, is Spark's to evaluate")
                 if wrong:
                     raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
                 if op in ("like", "ilike") and len(taken) == 3 and not _is_escape(taken[2]):
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
-                return Call(FUNCTIONS[op].yields, op, tuple(taken))
-            case Call(op=op, args=args) if op in OPERATORS:
+                return Call(expr.type, op, tuple(taken))
+            case Call(op=op, args=args) if OPERATORS[op].arrow is not None:
                 held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
                 if any(arg.type not in held for arg in args):
                     self.refuse(expr)
-                lazy = op in GUARDING
+                lazy = OPERATORS[op].guards
                 parts = [self.text(arg, guarded=guarded or (lazy and i > 0)) for i, arg in enumerate(args)]
                 return replace(expr, args=tuple(map(_as_condition, parts)) if op in _LOGIC - {"CASE"} else tuple(parts))
             case Opaque() if len(expr.sides) == 1:

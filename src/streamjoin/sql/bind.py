@@ -11,10 +11,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.operators import rules
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, cast_value
+from streamjoin.operators.entry import Operator, Signature
 from streamjoin.operators.expr import Cast, Column, Expr, Function, Literal, Opaque
-from streamjoin.operators.functions import FUNCTIONS, SYNONYMS
+from streamjoin.operators.registry import apply, find
+from streamjoin.operators.rules import Mismatch
 from streamjoin.operators.types import (
     BIGINT,
     BOOLEAN,
@@ -127,8 +128,8 @@ class _Binder:
 
     def apply(self, op: str, args: Sequence[Expr], node: exp.Expr) -> Expr:
         try:
-            expr = rules.apply(op, args)
-        except rules.Mismatch as mismatch:
+            expr = apply(op, args)
+        except Mismatch as mismatch:
             raise self.written.error(
                 str(mismatch), mismatch.at.span if mismatch.at else self.written.span(node)
             ) from None
@@ -188,21 +189,22 @@ class _Binder:
 
     def function(self, node: exp.Anonymous) -> Expr:
         name = str(node.this).lower()
-        op, args = rules.SYNONYMS.get(name, name), list(node.expressions)
-        if op == "log" and len(args) == 1:
-            op = "ln"
-        if op == "if" and len(args) == 3:
+        args = list(node.expressions)
+        if name == "log" and len(args) == 1:
+            name = "ln"
+        if name == "if" and len(args) == 3:
             return self.call("CASE", args, node)
-        if op in ("date_add", "date_sub") and len(args) == 2:
+        if name in ("date_add", "date_sub") and len(args) == 2:
             moved = [self.bind(arg) for arg in args]
             if moved[0].type == DATE and moved[1].type.is_integral and moved[1].type != BIGINT:
-                return self.apply("-" if op == "date_sub" else "+", moved, node)
+                return self.apply("-" if name == "date_sub" else "+", moved, node)
             return self.opaque(node)
-        if op == "isnotnull":
+        if name == "isnotnull":
             return self.apply("NOT", [self.call("IS NULL", args, node)], node)
-        if op not in rules.RULES or (op in ("floor", "ceil") and len(args) == 2):
+        operator = find(name)
+        if operator is None or operator.is_function or (operator.name in ("floor", "ceil") and len(args) == 2):
             return self.opaque(node)
-        return self.call(op, args, node)
+        return self.call(operator.name, args, node)
 
     def literal(self, node: exp.Expr) -> Expr:
         match node:
@@ -254,16 +256,19 @@ class _Binder:
         """With what a worker must know to evaluate it, if it is a function that workers evaluate."""
         if (called := _called(node)) is None:
             return None
-        op, nodes = called
+        operator, nodes = called
+        if not operator.least <= len(nodes) <= operator.most:
+            return None
         try:
             args = [self.bind(arg) for arg in nodes]
         except StreamJoinError:
             return None  # Spark knows better
-        takes = FUNCTIONS[op].takes
-        args = [_as_string(arg) if takes[i : i + 1] == (STRING,) else arg for i, arg in enumerate(args)]
-        if not FUNCTIONS[op].fits([arg.type for arg in args]):
+        signature = operator.types
+        assert isinstance(signature, Signature)
+        args = [_as_string(arg) if takes == STRING else arg for arg, takes in zip(args, signature.takes, strict=False)]
+        if not signature.fits([arg.type for arg in args]):
             return None
-        return Function(FUNCTIONS[op].yields, opaque.pieces, op, tuple(args), span=opaque.span)
+        return Function(signature.yields, opaque.pieces, operator.name, tuple(args), span=opaque.span)
 
 
 def _without_not(node: exp.Expr) -> exp.Expr:
@@ -273,17 +278,16 @@ def _without_not(node: exp.Expr) -> exp.Expr:
     return positive
 
 
-def _called(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+def _called(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
     """The function of `functions` that a node calls, in whatever syntax, and its arguments."""
     match node:
         case exp.Anonymous():
-            name = str(node.this).lower()
-            op, args = SYNONYMS.get(name, name), list(node.expressions)
+            op, args = str(node.this).lower(), list(node.expressions)
         case exp.Like() | exp.ILike() | exp.RegexpLike() if not isinstance(node.expression, exp.Any | exp.All):
             names: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
             op, args = names[type(node)], [node.this, node.expression]
         case exp.Escape() if (called := _called(node.this)) is not None:
-            op, args = called[0], [*called[1], node.expression]
+            op, args = called[0].name, [*called[1], node.expression]
         case exp.DPipe():
             op, args = "concat", [node.this, node.expression]
         case exp.Substring():
@@ -293,7 +297,8 @@ def _called(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
             op, args = sides.get(str(node.args.get("position")).upper(), "trim"), [node.this]
         case _:
             return None
-    return (op, args) if op in FUNCTIONS else None
+    operator = find(op)
+    return (operator, args) if operator is not None and operator.is_function else None
 
 
 def _as_string(expr: Expr) -> Expr:

@@ -45,8 +45,13 @@ def explained(description: str | None) -> str:
     return description.split(" but got <")[0]
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
+def suggest(name: str, known: Sequence[str]) -> str:
+    """What of the known names may have been meant, if any is close."""
     bare = {column.split(".", 1)[-1].lower(): column for column in known}
     close = difflib.get_close_matches(name.lower(), bare, n=1)
-    meant = f"; did you mean {bare[close[0]]}?" if close else ""
-    return f"{meant or ';'} there are {', '.join(known) or 'none'}"
+    return f"; did you mean {bare[close[0]]}?" if close else ""
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """What may have been meant, and all that there is."""
+    return f"{suggest(name, known) or ';'} there are {', '.join(known) or 'none'}"

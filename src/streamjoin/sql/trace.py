@@ -11,9 +11,10 @@ from typing import Any
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import quoted
-from streamjoin.operators.rules import RULES, SYNONYMS
+from streamjoin.operators.registry import FUNCTION_NAMES
 from streamjoin.spec.duration import UNITS
 from streamjoin.spec.side import Side
+from streamjoin.sql.pointer import suggest
 
 _HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
 
@@ -66,10 +67,10 @@ class Traced:
     def __getattr__(self, name: str) -> Callable[..., "Traced"]:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in _FUNCTIONS:
+        if name not in FUNCTION_NAMES:
             raise StreamJoinError(
-                f"on: there is no function {name} for a lambda ({', '.join(sorted(_FUNCTIONS))}); "
-                f'write a struct field as ["{name}"], any other function in SQL text'
+                f"on: there is no function {name} for a lambda{suggest(name, FUNCTION_NAMES) or '.'} "
+                f'Write a struct field as ["{name}"], any other function in SQL text'
             )
         return lambda *args: _call(name, self, *args)
 
@@ -158,8 +159,6 @@ for _name, _op in {
     setattr(Traced, f"__r{_name}__", _reflected(_op))
 for _name, _op in {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Traced, f"__{_name}__", _operator(_op))
-
-_FUNCTIONS = frozenset(name for name in (*RULES, *SYNONYMS) if name.isidentifier() and name.islower())
 
 
 def sql_value(value: object) -> str:

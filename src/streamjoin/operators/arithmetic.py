@@ -156,9 +156,10 @@ def positive_remainder(type: Type, a: Any, b: Any) -> Any:
 
 
 def _wrap(value: Any, type: Type) -> Any:
+    """A sum as the JVM computes it: whole numbers wrap, in 32 bits at least."""
     if type.is_floating:
         return _to_type(value, type)
-    limit = INTEGRAL_RANGE[type]
+    limit = max(INTEGRAL_RANGE[type], INTEGRAL_RANGE[INT])
     return (value + limit) % (2 * limit) - limit
 
 

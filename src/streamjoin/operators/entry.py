@@ -2,11 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
+from streamjoin.operators.arithmetic import NotEvaluable
 from streamjoin.operators.expr import Call, Expr
 from streamjoin.operators.statements import Operation, Statements, Value
 from streamjoin.operators.types import Type
+
+
+def _has_no_value(*_: object) -> NoReturn:
+    raise NotEvaluable("it stands for another expression")
+
 
 MANY = 10**6
 """As many arguments as one likes."""
@@ -42,16 +48,18 @@ def always(_: object) -> bool:
 class Operator:
     """An operator or function.
 
-    Its type rule decides what a call becomes. A `Rule` makes a `Call`, which is compiled. A `Signature` makes a
-    `Function`: Spark evaluates it wherever it can, and a worker evaluates it by Arrow columns where it must.
+    Its type rule decides what a call becomes. A `Rule` makes a `Call`, which is compiled, or an expression of other
+    operators. A `Signature` makes a `Function`: Spark evaluates it wherever it can, a worker by Arrow columns where it
+    must.
     """
 
     name: str
     types: Rule | Signature
     least: int
     most: int
-    value: Callable[..., Any]
-    """Computes plain Python values, none of them NULL. See `typed` and `lazy`."""
+    value: Callable[..., Any] = _has_no_value
+    """Computes plain Python values, none of them NULL; see `typed` and `lazy`. Not needed where the type rule returns
+    other operators."""
 
     code: Callable[[Statements, Operation], Value] | None = None
     """Writes the statements that compute it on machine numbers. Without them, calls on two sides are left to Spark."""

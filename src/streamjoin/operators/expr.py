@@ -146,14 +146,14 @@ class Function(Opaque):
     args: tuple[Expr, ...] = field(compare=False)
 
 
-INFIX = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))
-_PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "div": 6}
+INFIX = frozenset(("+", "-", "*", "/", "%", "div", "&", "|", "^", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))
+_PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3, "&": 5, "|": 5, "^": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7, "div": 7}
 _RESERVED = frozenset(
     """and or not in is null true false case when then else end between like select from where interval cast distinct
     on join with order group having union""".split()  # noqa: SIM905
 )
 _POSTFIX = frozenset(("IS NULL", "IS TRUE", "IS FALSE"))
-_COMPARISON, _SIGNED, _ATOM = 4, 7, 8
+_COMPARISON, _BITWISE, _SIGNED, _ATOM = 4, 5, 8, 9
 
 
 def to_sql(expr: Expr, column: Callable[[Column], str] | None = None) -> str:
@@ -198,8 +198,8 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
     if op in INFIX and len(args) == 2:
         left, right = args
         rank = _rank(Call(left.type, op, args))
-        # Comparisons do not chain; the others lean left.
-        return f"{_enclosed(left, rank + (rank == _COMPARISON), column)} {op} {_enclosed(right, rank + 1, column)}"
+        chains = rank not in (_COMPARISON, _BITWISE)
+        return f"{_enclosed(left, rank + (not chains), column)} {op} {_enclosed(right, rank + 1, column)}"
     if op in _POSTFIX:
         return f"{_enclosed(args[0], _ATOM, column)} {op}"
     written = [_write(arg, column) for arg in args]
@@ -208,6 +208,8 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
             return f"-({written[0]})"  # or it would be read as another constant
         case "-":
             return f"-{_enclosed(args[0], _ATOM, column)}"
+        case "~":
+            return f"~{_enclosed(args[0], _ATOM, column)}"
         case "NOT":
             match args[0]:
                 case Call(op="IS NULL", args=(arg,)):
@@ -236,7 +238,7 @@ def _rank(expr: Expr) -> int:
     match expr:
         case Cast(arg=arg, implicit=True):
             return _rank(arg)
-        case Call(op="-", args=(_,)):
+        case Call(op="-" | "~", args=(_,)):
             return _SIGNED
         case Call(op=op) if op in _PRECEDENCE:
             return _PRECEDENCE[op]

@@ -12,7 +12,7 @@ from streamjoin.operators import rules
 from streamjoin.operators.arithmetic import order_key
 from streamjoin.operators.entry import MANY, Operator
 from streamjoin.operators.expr import Expr
-from streamjoin.operators.statements import ALWAYS, Operation, Statements, Value, common_dtype, join_values
+from streamjoin.operators.statements import ALWAYS, NEVER, Operation, Statements, Value, common_dtype, join_values
 
 Evaluate = Callable[[Expr], Any]
 
@@ -68,6 +68,10 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[..., bool]:
 
 
 # Compiled code
+
+
+def _write_is_nan(s: Statements, value: Value) -> str:
+    return s.both(s.put(f"{value.text} != {value.text}"), s.negate(value.null)) if value.may_be_nan else NEVER
 
 
 def _write_not(s: Statements, node: Operation) -> Value:
@@ -185,7 +189,11 @@ ENTRIES = (
     _comparison("<=", operator.le, lambda s, a, b: s.not_greater(a, b), pc.less_equal),
     _comparison(">", operator.gt, lambda s, a, b: s.less(b, a), pc.greater),
     _comparison(">=", operator.ge, lambda s, a, b: s.not_greater(b, a), pc.greater_equal),
-    Operator("<=>", rules.type_comparison, 2, 2, _null_safe_equal, _write_null_safe_equal, _match_nulls, lazy=True),
+    Operator(
+        *("<=>", rules.type_comparison, 2, 2, _null_safe_equal, _write_null_safe_equal, _match_nulls),
+        synonyms=("equal_null",),
+        lazy=True,
+    ),
     Operator("AND", rules.type_logic, 2, 2, _and, _write_and, pc.and_kleene, lazy=True, guards=True),
     Operator("OR", rules.type_logic, 2, 2, _or, _write_or, pc.or_kleene, lazy=True, guards=True),
     Operator("NOT", rules.type_logic, 1, 1, operator.not_, _write_not, pc.invert),
@@ -194,6 +202,7 @@ ENTRIES = (
     _test(
         "IS FALSE", rules.type_logic, lambda v: v is False, Statements.is_false, lambda c: pc.invert(c.fill_null(True))
     ),
+    _test("isnan", rules.type_is_nan, lambda v: v is not None and v != v, _write_is_nan, None),
     Operator("IN", rules.type_in, 2, MANY, _in, _write_in, _find_in, lazy=True),
     Operator("CASE", rules.type_case, 3, MANY, _case, _write_case, _choose_case, lazy=True, guards=True),
     Operator(

@@ -148,12 +148,33 @@ def positive_remainder(s: Statements, node: Operation) -> Value:
         return replace(first, text=s.put(f"{r} if ({r} >= 0) | ({r} != {r}) else {again}"))
     limit = limit_of(node.type)
     moved = s.put(f"np.int64({r}) + np.int64({b})")
-    if limit != INT64:  # wraps in its own type
-        moved = s.put(f"(({moved} + {limit}) & {2 * limit - 1}) - {limit}")
+    if limit != INT64:  # wraps in 32 bits
+        moved = s.put(f"(({moved} + {2**31}) & {2**32 - 1}) - {2**31}")
     safe, zero, _ = _make_safe(s, node.values[1])
     again = s.remainder(moved, s.hold(node.values[1], "int64"), safe)
     chosen = s.put(f"np.int64({r}) if {r} >= 0 else {again}")
     return replace(s.fit(chosen, "int64", node.type, -limit, limit - 1), error=zero)
+
+
+def combine_bits(text: str) -> Code:
+    """Bitwise operators, on numbers held in one type."""
+
+    def apply(s: Statements, node: Operation) -> Value:
+        dtype = dtype_of(node.type)
+        operands = [s.hold(value, dtype) for value in node.values]
+        return any_value(s.put(f"np.{dtype}({text.format(*operands)})"), node.type)
+
+    return apply
+
+
+def count_units(unit: int) -> Code:
+    """Whole units since the epoch, of a date or a time."""
+
+    def apply(s: Statements, node: Operation) -> Value:
+        (time,) = node.values
+        return any_value(time.text if unit == 1 else s.put(f"{time.text} // {unit}"), node.type)
+
+    return apply
 
 
 def absolute(s: Statements, node: Operation) -> Value:

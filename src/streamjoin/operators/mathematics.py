@@ -71,6 +71,7 @@ ENTRIES = (
     _real("atan2", lambda y, x: math.atan2(y + 0.0, x + 0.0), "np.arctan2({0} + 0.0, {1} + 0.0)", takes=2),
     _real("pow", _power, _POWER, "power", takes=2),
     _real("radians", lambda x: x * 0.017453292519943295, "{0} * 0.017453292519943295"),
+    _real("rint", lambda x: float(round(x)) if math.isfinite(x) and x else x, "np.rint({0})"),
     _real("degrees", lambda x: x * 57.29577951308232, "{0} * 57.29577951308232"),
     _real("sign", _sign, "{0} if ({0} != {0}) | ({0} == 0.0) else np.copysign(1.0, {0})", "signum"),
 )

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from streamjoin.operators import logic, mathematics, numbers, text
+from streamjoin.operators import logic, mathematics, numbers, rewritten, text
 from streamjoin.operators.entry import MANY, Operator, Signature
 from streamjoin.operators.expr import Expr
 from streamjoin.operators.rules import Mismatch
 
 OPERATORS: dict[str, Operator] = {
-    operator.name: operator for operator in (*logic.ENTRIES, *numbers.ENTRIES, *mathematics.ENTRIES, *text.ENTRIES)
+    operator.name: operator for theme in (logic, numbers, mathematics, rewritten, text) for operator in theme.ENTRIES
 }
 """All that is understood, by name."""
 

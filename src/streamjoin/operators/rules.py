@@ -5,7 +5,7 @@ insert, or raises `Mismatch`. What Spark alone understands has the type `UNKNOWN
 the tree but is left to Spark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from streamjoin.operators.expr import INFIX, Call, Cast, Expr, Literal
@@ -37,6 +37,10 @@ COMPARISONS = frozenset(("=", "<=>", "<>", "<", "<=", ">", ">="))
 
 
 _COLLECTIONS = ("array", "map", "struct")
+
+
+class LeftToSpark(Exception):
+    """A call that only Spark knows."""
 
 
 class Mismatch(Exception):
@@ -238,7 +242,9 @@ def type_doubles(op: str, args: Sequence[Expr]) -> Expr:
 
 
 def type_whole(op: str, args: Sequence[Expr]) -> Expr:
-    """Floor and ceil."""
+    """Floor and ceil; with a number of places they are Spark's."""
+    if len(args) == 2:
+        raise LeftToSpark
     (arg,) = args
     if arg.type.is_decimal:
         whole = arg.type.precision - arg.type.scale
@@ -246,6 +252,23 @@ def type_whole(op: str, args: Sequence[Expr]) -> Expr:
     if not arg.type.is_numeric:
         return _leave_to_spark(op, args)
     return Call(BIGINT, op, (arg if arg.type.is_integral else cast(arg, DOUBLE),))
+
+
+def type_is_nan(op: str, args: Sequence[Expr]) -> Expr:
+    (arg,) = args
+    if arg.type == BOOLEAN or (arg.type.is_plain and not arg.type.is_numeric):
+        raise _refuse(op, args)
+    if not arg.type.is_floating:
+        arg = cast(arg, DOUBLE if arg.type.is_numeric or arg.type == VOID else UNKNOWN)
+    return Call(BOOLEAN, op, (arg,))
+
+
+def type_bits(op: str, args: Sequence[Expr]) -> Expr:
+    """Bitwise operators."""
+    if not all(arg.type.is_integral for arg in args):
+        return _leave_to_spark(op, args)
+    type = reduce(_wider_number, (arg.type for arg in args))
+    return Call(type, op, tuple(cast(arg, type) for arg in args))
 
 
 def type_round(op: str, args: Sequence[Expr]) -> Expr:
@@ -261,6 +284,18 @@ def type_round(op: str, args: Sequence[Expr]) -> Expr:
         kept = min(type.scale, scale)
         type = decimal(max(whole, 1 - scale), 0) if scale < 0 else decimal(whole + kept, kept)
     return Call(type, op, tuple(args))
+
+
+def type_conversion(takes: Type, yields: Type) -> Callable[[str, Sequence[Expr]], Expr]:
+    """The rule of a function from one type to another; dates and times are cast, of anything else Spark knows."""
+
+    def rule(op: str, args: Sequence[Expr]) -> Expr:
+        (arg,) = args
+        if arg.type not in (takes, VOID) and not (takes.is_timestamp and arg.type.is_timestamp):
+            raise LeftToSpark
+        return Call(yields, op, (cast(arg, takes),))
+
+    return rule
 
 
 def type_days_between(op: str, args: Sequence[Expr]) -> Expr:

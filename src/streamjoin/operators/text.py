@@ -100,6 +100,18 @@ def array_contains(array: Sequence[Any], wanted: Any) -> bool | None:
     return None if None in array else False
 
 
+def translate(text: str, letters: str, by: str) -> str:
+    """Each of the letters replaced by the one at its place, or left out."""
+    changes = {ord(c): by[i : i + 1] or None for i, c in reversed(list(enumerate(letters)))}
+    return text.translate(changes)
+
+
+def pad(text: str, count: int, filler: str) -> str:
+    """What makes a text so many characters long."""
+    missing = max(count - len(text), 0) if filler else 0
+    return (filler * (missing // max(len(filler), 1) + 1))[:missing]
+
+
 def _ilike(text: str, pattern: str, escape: str = ESCAPE) -> bool:
     return like(text.lower(), pattern.lower(), escape)
 
@@ -185,5 +197,23 @@ ENTRIES = (
         arrow=_in_vector("measure_distance"),
         constants=(2,),
     ),
+    _function("reverse", STRING, lambda text: text[::-1], STRING, arrow=pc.utf8_reverse),
+    _function("repeat", STRING, lambda text, count: text * max(count, 0), STRING, INT),
+    _function(
+        *("replace", STRING, lambda text, old, new="": text.replace(old, new) if old else text, STRING, STRING, STRING),
+        least=2,
+    ),
+    _function("translate", STRING, translate, STRING, STRING, STRING),
+    _function("instr", INT, lambda text, part: text.find(part) + 1, STRING, STRING),
+    _function("locate", INT, lambda part, text: text.find(part) + 1, STRING, STRING, synonyms=("position",)),
+    _function(
+        *("lpad", STRING, lambda text, n, by=" ": (pad(text, n, by) + text)[: max(n, 0)], STRING, INT, STRING), least=2
+    ),
+    _function(
+        *("rpad", STRING, lambda text, n, by=" ": (text + pad(text, n, by))[: max(n, 0)], STRING, INT, STRING), least=2
+    ),
+    _function("ascii", INT, lambda text: ord(text[0]) if text else 0, STRING),
+    _function("octet_length", INT, lambda text: len(text.encode()), STRING),
+    _function("bit_length", INT, lambda text: 8 * len(text.encode()), STRING),
     _function("array_contains", BOOLEAN, array_contains, None, None, arrow=_in_vector("array_contains")),
 )

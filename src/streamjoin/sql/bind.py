@@ -15,9 +15,8 @@ from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, cast_
 from streamjoin.operators.entry import Operator, Signature
 from streamjoin.operators.expr import Cast, Column, Expr, Function, Literal, Opaque
 from streamjoin.operators.registry import apply, find
-from streamjoin.operators.rules import Mismatch
+from streamjoin.operators.rules import LeftToSpark, Mismatch
 from streamjoin.operators.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
     INTERVAL,
@@ -47,6 +46,10 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mod: "%",
     exp.IntDiv: "div",
     exp.Neg: "-",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseNot: "~",
     exp.EQ: "=",
     exp.NullSafeEQ: "<=>",
     exp.NEQ: "<>",
@@ -119,7 +122,7 @@ class _Binder:
                 return self.function(node)
             case exp.Like() | exp.ILike() | exp.Escape() if (match := _without_not(node)) != node:
                 return self.apply("NOT", [self.opaque(match)], node)
-        if (op := _OPERATORS.get(type(node))) is not None:
+        if (op := _OPERATORS.get(type(node))) is not None and not _mixes_bits(node):
             return self.call(op, [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])], node)
         return self.opaque(node)
 
@@ -188,23 +191,13 @@ class _Binder:
         return Literal(target, value, f"{digits}{SUFFIXES[target.name]}", span=plain.span)
 
     def function(self, node: exp.Anonymous) -> Expr:
-        name = str(node.this).lower()
-        args = list(node.expressions)
-        if name == "log" and len(args) == 1:
-            name = "ln"
-        if name == "if" and len(args) == 3:
-            return self.call("CASE", args, node)
-        if name in ("date_add", "date_sub") and len(args) == 2:
-            moved = [self.bind(arg) for arg in args]
-            if moved[0].type == DATE and moved[1].type.is_integral and moved[1].type != BIGINT:
-                return self.apply("-" if name == "date_sub" else "+", moved, node)
+        operator = find(str(node.this).lower())
+        if operator is None or operator.is_function:
             return self.opaque(node)
-        if name == "isnotnull":
-            return self.apply("NOT", [self.call("IS NULL", args, node)], node)
-        operator = find(name)
-        if operator is None or operator.is_function or (operator.name in ("floor", "ceil") and len(args) == 2):
+        try:
+            return self.call(operator.name, node.expressions, node)
+        except LeftToSpark:
             return self.opaque(node)
-        return self.call(operator.name, args, node)
 
     def literal(self, node: exp.Expr) -> Expr:
         match node:
@@ -278,6 +271,15 @@ def _without_not(node: exp.Expr) -> exp.Expr:
     return positive
 
 
+_BITWISE = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+
+
+def _mixes_bits(node: exp.Expr) -> bool:
+    """Whether & | ^ stand beside each other without parentheses: Spark binds & closest, sqlglot reads from the left."""
+    parts = (node.this, node.expression) if isinstance(node, _BITWISE) else ()
+    return any(isinstance(part, _BITWISE) and type(part) is not type(node) for part in parts)
+
+
 def _called(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
     """The function of `functions` that a node calls, in whatever syntax, and its arguments."""
     match node:
@@ -292,6 +294,8 @@ def _called(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
             op, args = "concat", [node.this, node.expression]
         case exp.Substring():
             op, args = "substring", [node.args[part] for part in ("this", "start", "length") if node.args.get(part)]
+        case exp.StrPosition():
+            op, args = "locate", [node.args["substr"], node.this]
         case exp.Trim() if node.expression is None:
             sides = {"LEADING": "ltrim", "TRAILING": "rtrim"}
             op, args = sides.get(str(node.args.get("position")).upper(), "trim"), [node.this]

@@ -50,7 +50,7 @@ def pairs_source(condition: Expr, *, nullable: bool, index: str) -> Source:
         **_arrays(li=index, ri=index, ints="int64", floats="float64"),
         "marks": "uint8[::1]",
     }
-    body = _filled(_PAIRS, code.constants, _mark(code, l="li[k]", r="ri[k]"))
+    body = _fill(_PAIRS, code.constants, _mark(code, l="li[k]", r="ri[k]"))
     return _source(code, decide, "pairs", arguments, body)
 
 
@@ -89,7 +89,7 @@ def nested_source(condition: Expr, probe: Side, *, nullable: bool, index: str) -
     }
     rows = {probe: "probe", build: "j"}
     tiles = [f"{name}_tile = {name}[start:stop]" for name in _columns(code, build)]
-    body = _filled(_NESTED, code.constants, _mark(code, l=rows["l"], r=rows["r"], tiled=build), tiles)
+    body = _fill(_NESTED, code.constants, _mark(code, l=rows["l"], r=rows["r"], tiled=build), tiles)
     return _source(code, decide, "nested", arguments, body)
 
 
@@ -158,7 +158,7 @@ def _decide(code: Lowering, condition: Expr) -> list[str]:
     return [
         '@njit(nogil=True, fastmath=False, error_model="numpy", forceinline=True)',
         f"def decide({', '.join((*_scalars(code), *_constants(code)))}):",
-        *_indented([*(code.lines), f"return {mark}"]),
+        *_indent([*(code.lines), f"return {mark}"]),
     ]
 
 
@@ -186,7 +186,7 @@ def _mark(code: Lowering, *, l: str, r: str, tiled: str = "") -> str:
     return f"decide({', '.join((*arguments, *_constants(code)))})"
 
 
-def _filled(template: str, constants: list[str], mark: str, tiles: Sequence[str] = ()) -> list[str]:
+def _fill(template: str, constants: list[str], mark: str, tiles: Sequence[str] = ()) -> list[str]:
     """A template with its words in capitals replaced: lines take over the indentation."""
     lines: list[str] = []
     for line in template.strip("\n").split("\n"):
@@ -213,7 +213,7 @@ def _arrays(**dtypes: str) -> dict[str, str]:
     return {name: f"Array({numba_name.get(dtype, dtype)}, 1, 'C', readonly=True)" for name, dtype in dtypes.items()}
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indent(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
@@ -227,7 +227,7 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
             "",
             "SIGNATURE = (",
             "    'int64('",
-            *(f"    {written!r}  # {name}" for name, written in _listed(arguments)),
+            *(f"    {written!r}  # {name}" for name, written in _list_arguments(arguments)),
             "    ')'",
             ")",
             "",
@@ -237,7 +237,7 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
             "",
             '@on_disk(SIGNATURE, fastmath=False, error_model="numpy")',
             f"def {entry}({', '.join(arguments)}):",
-            *_indented(body),
+            *_indent(body),
             "",
         )
     )
@@ -245,6 +245,6 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
     return Source(text, entry, keys, tuple(code.ints), tuple(code.floats))
 
 
-def _listed(arguments: dict[str, str]) -> list[tuple[str, str]]:
+def _list_arguments(arguments: dict[str, str]) -> list[tuple[str, str]]:
     last = list(arguments)[-1]
     return [(name, written if name == last else f"{written}, ") for name, written in arguments.items()]

@@ -44,7 +44,7 @@ class Expr:
         """The sides it reads: empty for a constant."""
         return frozenset(column.side for column in self.columns)
 
-    def rebuilt(self, change: Callable[["Expr"], "Expr"]) -> "Expr":
+    def rebuild(self, change: Callable[["Expr"], "Expr"]) -> "Expr":
         """The same expression with `change` applied to each direct sub-expression."""
         del change
         return self
@@ -85,7 +85,7 @@ class Call(Expr):
         """The arguments."""
         return self.args
 
-    def rebuilt(self, change: Callable[[Expr], Expr]) -> Expr:
+    def rebuild(self, change: Callable[[Expr], Expr]) -> Expr:
         """The call on changed arguments."""
         return replace(self, args=tuple(change(arg) for arg in self.args))
 
@@ -102,7 +102,7 @@ class Cast(Expr):
         """The value cast."""
         return (self.arg,)
 
-    def rebuilt(self, change: Callable[[Expr], Expr]) -> Expr:
+    def rebuild(self, change: Callable[[Expr], Expr]) -> Expr:
         """The cast of a changed value."""
         return replace(self, arg=change(self.arg))
 
@@ -164,14 +164,14 @@ def to_sql(expr: Expr, column: Callable[[Column], str] | None = None) -> str:
     >>> to_sql(Call(INT, "*", (x, Call(INT, "+", (x, y)))))
     'l.x * (l.x + r.`the y`)'
     """
-    return _write(expr, column or _qualified)
+    return _write(expr, column or _qualify)
 
 
-def _qualified(column: Column) -> str:
-    return ".".join((column.side, *map(quoted, column.path)))
+def _qualify(column: Column) -> str:
+    return ".".join((column.side, *map(quote_name, column.path)))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as it stands in SQL: in backticks unless it is a plain word."""
     plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and name.lower() not in _RESERVED
     return name if plain else "`" + name.replace("`", "``") + "`"
@@ -199,24 +199,24 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
         left, right = args
         rank = _rank(Call(left.type, op, args))
         chains = rank not in (_COMPARISON, _BITWISE)
-        return f"{_enclosed(left, rank + (not chains), column)} {op} {_enclosed(right, rank + 1, column)}"
+        return f"{_enclose(left, rank + (not chains), column)} {op} {_enclose(right, rank + 1, column)}"
     if op in _POSTFIX:
-        return f"{_enclosed(args[0], _ATOM, column)} {op}"
+        return f"{_enclose(args[0], _ATOM, column)} {op}"
     written = [_write(arg, column) for arg in args]
     match op:
         case "-" if isinstance(args[0], Literal):
             return f"-({written[0]})"  # or it would be read as another constant
         case "-":
-            return f"-{_enclosed(args[0], _ATOM, column)}"
+            return f"-{_enclose(args[0], _ATOM, column)}"
         case "~":
-            return f"~{_enclosed(args[0], _ATOM, column)}"
+            return f"~{_enclose(args[0], _ATOM, column)}"
         case "NOT":
             match args[0]:
                 case Call(op="IS NULL", args=(arg,)):
-                    return f"{_enclosed(arg, _ATOM, column)} IS NOT NULL"
+                    return f"{_enclose(arg, _ATOM, column)} IS NOT NULL"
                 case Call(op="IN", args=(arg, *items)):
                     return _write_in(arg, items, "NOT IN", column)
-            return f"NOT {_enclosed(args[0], _COMPARISON, column)}"
+            return f"NOT {_enclose(args[0], _COMPARISON, column)}"
         case "IN":
             return _write_in(args[0], args[1:], op, column)
         case "CASE":
@@ -226,10 +226,10 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
 
 
 def _write_in(arg: Expr, items: Sequence[Expr], op: str, column: Callable[[Column], str]) -> str:
-    return f"{_enclosed(arg, _COMPARISON + 1, column)} {op} ({', '.join(_write(item, column) for item in items)})"
+    return f"{_enclose(arg, _COMPARISON + 1, column)} {op} ({', '.join(_write(item, column) for item in items)})"
 
 
-def _enclosed(expr: Expr, rank: int, column: Callable[[Column], str]) -> str:
+def _enclose(expr: Expr, rank: int, column: Callable[[Column], str]) -> str:
     text = _write(expr, column)
     return text if _rank(expr) >= rank else f"({text})"
 

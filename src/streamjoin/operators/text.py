@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from streamjoin.operators.arithmetic import EvaluationError, order_key
 from streamjoin.operators.entry import Operator, Signature, always
-from streamjoin.operators.regex import portable, refused
+from streamjoin.operators.regex import pattern_error, to_re2
 from streamjoin.operators.types import BOOLEAN, INT, STRING, Type
 
 LONGEST = 2**31 - 1
@@ -59,12 +59,12 @@ def rlike(text: str, pattern: str) -> bool:
 def find_in(texts: pa.Array, pattern: str) -> pa.Array:
     """In which texts a regular expression of Java finds something."""
     try:
-        found = pc.match_substring_regex(texts, portable(pattern))
+        found = pc.match_substring_regex(texts, to_re2(pattern))
         crlf = pc.ends_with(texts, "\r\n")
         if pc.any(crlf).as_py():
-            found = pc.if_else(crlf, pc.match_substring_regex(texts, portable(pattern, after_crlf=True)), found)
+            found = pc.if_else(crlf, pc.match_substring_regex(texts, to_re2(pattern, after_crlf=True)), found)
     except pa.ArrowInvalid as error:
-        raise refused(pattern, f"what RE2 does not ({error})") from None
+        raise pattern_error(pattern, f"what RE2 does not ({error})") from None
     return found
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.operators.expr import quoted
+from streamjoin.operators.expr import quote_name
 from streamjoin.operators.types import Schema
 from streamjoin.predicate.classify import classify
 from streamjoin.predicate.predicate import Predicate
-from streamjoin.sql.pointer import pointed
+from streamjoin.sql.pointer import point_at
 
 if TYPE_CHECKING:
     from streamjoin.sql.bind import TypeOf
@@ -36,7 +36,7 @@ def parse(on: On, left: Schema, right: Schema, typeof: "TypeOf | None" = None) -
         named = "left" if "l" in condition.sides else "right"
         raise StreamJoinError(
             f"on: the condition names only the {named} side; a join compares columns of l with columns of r"
-            + pointed(text, (0, len(text)))
+            + point_at(text, (0, len(text)))
         )
     return Predicate(text, condition, classify(condition))
 
@@ -49,5 +49,5 @@ def _text(on: object) -> str:
 
         return trace(on)
     if isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on):
-        return " AND ".join(f"l.{quoted(name)} = r.{quoted(name)}" for name in on)
+        return " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in on)
     raise StreamJoinError(f"on: expected SQL text, a lambda over (l, r) or a list of column names; got {on!r}")

@@ -64,7 +64,7 @@ class _Decider:
         if isinstance(expr, Call) and OPERATORS[expr.op].is_compiled and (plain or logic) and not reads_zone(expr):
             lazy = OPERATORS[expr.op].guards
             places = iter(range(len(expr.args)))
-            return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
+            return expr.rebuild(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
         tree = self.text(expr, guarded=guarded, nested=False)
         name = f"\0{len(self.pairs)}"  # of no column
         key = Key(expr.type, Column(expr.type, "l", (name,)), name=name)

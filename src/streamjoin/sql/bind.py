@@ -29,9 +29,9 @@ from streamjoin.operators.types import (
     parse_type,
 )
 from streamjoin.spec.duration import CALENDAR_UNITS, UNITS, microseconds
-from streamjoin.sql.constant import SUFFIXES, number, typed_text
+from streamjoin.sql.constant import SUFFIXES, read_number, read_text
 from streamjoin.sql.names import Names
-from streamjoin.sql.refuse import must_have_meaning, no_repeat
+from streamjoin.sql.refuse import explain_no_repeat, refuse_meaningless
 from streamjoin.sql.written import Dialect, Written
 
 TypeOf = Callable[[str], Type | None]
@@ -93,7 +93,7 @@ class _Binder:
 
     def bind(self, node: exp.Expr) -> Expr:
         """One node and all below it."""
-        must_have_meaning(node, self.written)
+        refuse_meaningless(node, self.written)
         match node:
             case exp.Paren():
                 return self.bind(node.this)
@@ -102,9 +102,9 @@ class _Binder:
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.Interval():
                 return self.literal(node)
             case exp.Neg(this=exp.Literal(is_string=False) as positive):
-                return number(f"-{positive.this}", self.written.span(node))
+                return read_number(f"-{positive.this}", self.written.span(node))
             case exp.Neg(this=exp.Cast() as suffixed) if self.is_suffixed(suffixed):
-                return self.suffixed(suffixed, sign="-")
+                return self.read_suffixed(suffixed, sign="-")
             case exp.Between():
                 above = self.call(">=", [node.this, node.args["low"]], node)
                 return self.apply("AND", [above, self.call("<=", [node.this, node.args["high"]], node)], node)
@@ -121,10 +121,10 @@ class _Binder:
             case exp.Anonymous():
                 return self.function(node)
             case exp.Like() | exp.ILike() | exp.Escape() if (match := _without_not(node)) != node:
-                return self.apply("NOT", [self.opaque(match)], node)
+                return self.apply("NOT", [self.leave_to_spark(match)], node)
         if (op := _OPERATORS.get(type(node))) is not None and not _mixes_bits(node):
             return self.call(op, [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])], node)
-        return self.opaque(node)
+        return self.leave_to_spark(node)
 
     def call(self, op: str, args: Sequence[exp.Expr], node: exp.Expr) -> Expr:
         return self.apply(op, [self.bind(arg) for arg in args], node)
@@ -146,7 +146,7 @@ class _Binder:
                 return self.call("IS NULL", [node.this], node)
             case exp.Boolean(this=value):
                 return self.call("IS TRUE" if value else "IS FALSE", [node.this], node)
-        return self.opaque(node)
+        return self.leave_to_spark(node)
 
     def case(self, node: exp.Case | exp.If) -> Expr:
         branches = [node] if isinstance(node, exp.If) else node.args["ifs"]
@@ -162,11 +162,11 @@ class _Binder:
     def cast(self, node: exp.Cast) -> Expr:
         target = parse_type(node.to.sql(dialect="spark"))
         if self.is_suffixed(node):
-            return self.suffixed(node)
+            return self.read_suffixed(node)
         text = node.this.this if isinstance(node.this, exp.Literal) and node.this.is_string else None
         if text is not None and text.strip().lower() in ("now", "today", "yesterday", "tomorrow"):
-            raise self.written.error(no_repeat(f"'{text}'"), self.written.span(node))
-        if text is not None and (literal := typed_text(text, target, self.written.span(node))) is not None:
+            raise self.written.error(explain_no_repeat(f"'{text}'"), self.written.span(node))
+        if text is not None and (literal := read_text(text, target, self.written.span(node))) is not None:
             return literal
         return Cast(target, self.bind(node.this), span=self.written.span(node))
 
@@ -179,9 +179,9 @@ class _Binder:
             not node.this.is_string and self.written.text[start:end][-1:].isalpha()
         )
 
-    def suffixed(self, node: exp.Cast, sign: str = "") -> Expr:
+    def read_suffixed(self, node: exp.Cast, sign: str = "") -> Expr:
         digits, target = f"{sign}{node.this.this}", parse_type(node.to.sql(dialect="spark"))
-        plain = number(digits, self.written.span(node))
+        plain = read_number(digits, self.written.span(node))
         try:
             value = cast_value(plain.value, plain.type, target)
         except (EvaluationError, NotEvaluable):
@@ -193,11 +193,11 @@ class _Binder:
     def function(self, node: exp.Anonymous) -> Expr:
         operator = find(str(node.this).lower())
         if operator is None or operator.is_function:
-            return self.opaque(node)
+            return self.leave_to_spark(node)
         try:
             return self.call(operator.name, node.expressions, node)
         except LeftToSpark:
-            return self.opaque(node)
+            return self.leave_to_spark(node)
 
     def literal(self, node: exp.Expr) -> Expr:
         match node:
@@ -208,7 +208,7 @@ class _Binder:
             case exp.Literal(this=text, is_string=True):
                 return Literal(STRING, text, node.sql(dialect=Dialect), span=self.written.span(node))
             case exp.Literal(this=text):
-                return number(text, self.written.span(node))
+                return read_number(text, self.written.span(node))
             case exp.Interval(this=exp.Literal(this=amount), unit=exp.Var(this=unit)):
                 name = str(unit).lower().removesuffix("s")
                 if name in UNITS:
@@ -218,9 +218,9 @@ class _Binder:
                         raise self.written.error(str(error), self.written.span(node)) from None
                     kind = INTERVAL_DAY if name in ("day", "week") and us % UNITS["day"] == 0 else INTERVAL
                     return Literal(kind, us, f"INTERVAL '{amount}' {unit}", span=self.written.span(node))
-        return self.opaque(node)
+        return self.leave_to_spark(node)
 
-    def opaque(self, node: exp.Expr) -> Expr:
+    def leave_to_spark(self, node: exp.Expr) -> Expr:
         """Leave a node to Spark: its names are resolved, the rest is text."""
         columns: list[Column] = []
 
@@ -228,7 +228,7 @@ class _Binder:
             if isinstance(part, exp.Column):
                 columns.append(self.names.column(part))
                 return exp.Var(this=f"\0{len(columns) - 1}\0")
-            must_have_meaning(part, self.written)
+            refuse_meaningless(part, self.written)
             return part
 
         text = node.copy().transform(slot).sql(dialect=Dialect, normalize_functions=False)
@@ -240,14 +240,14 @@ class _Binder:
             if odd or piece
         )
         opaque = Opaque(UNKNOWN, pieces, span=self.written.span(node))
-        if (known := self.understood(node, opaque)) is not None:
+        if (known := self.understand(node, opaque)) is not None:
             return known
-        kind = _known_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
+        kind = _infer_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
         return replace(opaque, type=kind or UNKNOWN)
 
-    def understood(self, node: exp.Expr, opaque: Opaque) -> Function | None:
+    def understand(self, node: exp.Expr, opaque: Opaque) -> Function | None:
         """With what a worker must know to evaluate it, if it is a function that workers evaluate."""
-        if (called := _called(node)) is None:
+        if (called := _find_call(node)) is None:
             return None
         operator, nodes = called
         if not operator.least <= len(nodes) <= operator.most:
@@ -280,7 +280,7 @@ def _mixes_bits(node: exp.Expr) -> bool:
     return any(isinstance(part, _BITWISE) and type(part) is not type(node) for part in parts)
 
 
-def _called(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
+def _find_call(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
     """The function of `functions` that a node calls, in whatever syntax, and its arguments."""
     match node:
         case exp.Anonymous():
@@ -288,7 +288,7 @@ def _called(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
         case exp.Like() | exp.ILike() | exp.RegexpLike() if not isinstance(node.expression, exp.Any | exp.All):
             names: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
             op, args = names[type(node)], [node.this, node.expression]
-        case exp.Escape() if (called := _called(node.this)) is not None:
+        case exp.Escape() if (called := _find_call(node.this)) is not None:
             op, args = called[0].name, [*called[1], node.expression]
         case exp.DPipe():
             op, args = "concat", [node.this, node.expression]
@@ -311,7 +311,7 @@ def _as_string(expr: Expr) -> Expr:
     return Cast(STRING, expr, implicit=True, span=expr.span) if simple and len(expr.sides) == 1 else expr
 
 
-def _known_type(node: exp.Expr) -> Type | None:
+def _infer_type(node: exp.Expr) -> Type | None:
     """The type of syntax that Spark alone evaluates but whose type its form tells."""
     if isinstance(node, exp.Predicate | exp.Like | exp.RegexpLike):
         return BOOLEAN

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.operators.codegen import TILE, nested_source, pairs_source
-from streamjoin.operators.compiled import CompiledCheck, KeyColumn, compile_check, new_cursor
+from streamjoin.operators.compiled import CompiledCheck, KeyColumn, new_cursor
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Column, Expr, Key
 from streamjoin.operators.statements import dtype_of
@@ -39,11 +39,11 @@ def over_keys(expr: Expr) -> Expr:
     """Every column a key of its own, so that one-sided operations are compiled too."""
     if isinstance(expr, Column):
         return Key(expr.type, expr, name=f"{expr.side}_{'_'.join(expr.path)}")
-    return expr.rebuilt(over_keys)
+    return expr.rebuild(over_keys)
 
 
 def compiled(text: str, left: Schema = LEFT, right: Schema = RIGHT) -> CompiledCheck:
-    return compile_check([over_keys(bind(text, left, right))])
+    return CompiledCheck([over_keys(bind(text, left, right))])
 
 
 def columns(keys: Sequence[Key], side: Sequence[Row]) -> list[KeyColumn]:
@@ -255,7 +255,7 @@ def test_any_condition_on_machine_numbers(
     with contextlib.suppress(NotEvaluable, StreamJoinError):
         checks.append(compiled(text))
     with contextlib.suppress(StreamJoinError, EvaluationError):
-        checks += [compile_check([c.exact]) for c in parse(text, LEFT, RIGHT).conjuncts if isinstance(c, Compiled)]
+        checks += [CompiledCheck([c.exact]) for c in parse(text, LEFT, RIGHT).conjuncts if isinstance(c, Compiled)]
     assume(checks)
     with _without_compiler():
         for check in checks:
@@ -327,7 +327,7 @@ def test_conditions_of_one_structure_share_their_code(one: str, other: str, shar
 
 def test_the_conjunction_stops_at_the_first_condition_that_is_false() -> None:
     first, second = (over_keys(bind(text, LEFT, RIGHT)) for text in ("r.a > 0", "l.x / r.a > 1"))
-    check = compile_check([first, second])
+    check = CompiledCheck([first, second])
     x, a = np.array([9, 9], np.int32), np.array([0, 5], np.int32)
     side = {"l.x": (x.astype(np.int32), None), "r.a": (a, None)}
     args = [[side[str(key)] for key in keys] for keys in (check.left, check.right)]
@@ -335,7 +335,7 @@ def test_the_conjunction_stops_at_the_first_condition_that_is_false() -> None:
     with pytest.raises(
         EvaluationError, match=r"l\.x / r\.a > 1 AND r\.a > 0: division by zero; for l\.x = 9, r\.a = 0"
     ):
-        compile_check([second, first]).pairs(*args, np.array([1, 0]), np.array([1, 0]))
+        CompiledCheck([second, first]).pairs(*args, np.array([1, 0]), np.array([1, 0]))
 
 
 def test_it_travels_as_its_conditions() -> None:

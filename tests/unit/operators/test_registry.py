@@ -70,7 +70,7 @@ def tree_of(expr: Expr) -> Expr:
             return Call(type, op, tuple(map(tree_of, args)))
         case Cast(arg=Literal(value=None), type=type):
             return Literal(type, None, "NULL")
-    return expr.rebuilt(tree_of)
+    return expr.rebuild(tree_of)
 
 
 def _takes_arrow(expr: Expr) -> bool:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from streamjoin.operators import rules
 from streamjoin.operators.arithmetic import order_key
-from streamjoin.operators.entry import MANY, Operator
+from streamjoin.operators.entry import MANY, Operator, Rule
 from streamjoin.operators.expr import Expr
 from streamjoin.operators.statements import ALWAYS, NEVER, Operation, Statements, Value, common_dtype, join_values
 
@@ -160,6 +160,10 @@ def _choose_case(*args: pa.Array) -> pa.Array:
     return otherwise
 
 
+def _is_false(column: pa.Array) -> pa.Array:
+    return pc.invert(column.fill_null(True))
+
+
 # Entries
 
 
@@ -172,6 +176,20 @@ def _comparison(
     return Operator(name, rules.type_comparison, 2, 2, _compare(holds), code, arrow)
 
 
+def _lazy(
+    name: str,
+    types: Rule,
+    least: int,
+    most: int,
+    value: Any,
+    code: Any,
+    arrow: Any,
+    *synonyms: str,
+    guards: bool = False,
+) -> Operator:
+    return Operator(name, types, least, most, value, code, arrow, synonyms, lazy=True, guards=guards)
+
+
 def _test(name: str, types: Any, value: Callable[[Any], bool], text: Any, arrow: Any, *synonyms: str) -> Operator:
     def code(s: Statements, node: Operation) -> Value:
         return Value(text(s, node.values[0]), "bool_", error=node.values[0].error)
@@ -182,6 +200,9 @@ def _test(name: str, types: Any, value: Callable[[Any], bool], text: Any, arrow:
     return Operator(name, types, 1, 1, test, code, arrow, synonyms, lazy=True)
 
 
+_LESS = _write_extreme(lambda s, value, best: s.less(value, best))
+_GREATER = _write_extreme(lambda s, value, best: s.less(best, value))
+
 ENTRIES = (
     _comparison("=", operator.eq, lambda s, a, b: s.equal(a, b), pc.equal),
     _comparison("<>", operator.ne, lambda s, a, b: s.negate(s.equal(a, b)), pc.not_equal),
@@ -189,44 +210,19 @@ ENTRIES = (
     _comparison("<=", operator.le, lambda s, a, b: s.not_greater(a, b), pc.less_equal),
     _comparison(">", operator.gt, lambda s, a, b: s.less(b, a), pc.greater),
     _comparison(">=", operator.ge, lambda s, a, b: s.not_greater(b, a), pc.greater_equal),
-    Operator(
-        *("<=>", rules.type_comparison, 2, 2, _null_safe_equal, _write_null_safe_equal, _match_nulls),
-        synonyms=("equal_null",),
-        lazy=True,
-    ),
-    Operator("AND", rules.type_logic, 2, 2, _and, _write_and, pc.and_kleene, lazy=True, guards=True),
-    Operator("OR", rules.type_logic, 2, 2, _or, _write_or, pc.or_kleene, lazy=True, guards=True),
+    _lazy("<=>", rules.type_comparison, 2, 2, _null_safe_equal, _write_null_safe_equal, _match_nulls, "equal_null"),
+    _lazy("AND", rules.type_logic, 2, 2, _and, _write_and, pc.and_kleene, guards=True),
+    _lazy("OR", rules.type_logic, 2, 2, _or, _write_or, pc.or_kleene, guards=True),
     Operator("NOT", rules.type_logic, 1, 1, operator.not_, _write_not, pc.invert),
     _test("IS NULL", rules.type_test, lambda v: v is None, lambda _, v: v.null, pc.is_null, "isnull"),
     _test("IS TRUE", rules.type_logic, lambda v: v is True, Statements.is_true, lambda c: c.fill_null(False)),
-    _test(
-        "IS FALSE", rules.type_logic, lambda v: v is False, Statements.is_false, lambda c: pc.invert(c.fill_null(True))
-    ),
+    _test("IS FALSE", rules.type_logic, lambda v: v is False, Statements.is_false, _is_false),
     _test("isnan", rules.type_is_nan, lambda v: v is not None and v != v, _write_is_nan, None),
-    Operator("IN", rules.type_in, 2, MANY, _in, _write_in, _find_in, lazy=True),
-    Operator("CASE", rules.type_case, 3, MANY, _case, _write_case, _choose_case, lazy=True, guards=True),
-    Operator(
-        *("coalesce", rules.type_choice, 1, MANY, _coalesce, _write_coalesce, pc.coalesce),
-        synonyms=("nvl", "ifnull"),
-        lazy=True,
-        guards=True,
+    _lazy("IN", rules.type_in, 2, MANY, _in, _write_in, _find_in),
+    _lazy("CASE", rules.type_case, 3, MANY, _case, _write_case, _choose_case, guards=True),
+    _lazy(
+        "coalesce", rules.type_choice, 1, MANY, _coalesce, _write_coalesce, pc.coalesce, "nvl", "ifnull", guards=True
     ),
-    Operator(
-        *(
-            "least",
-            rules.type_choice,
-            2,
-            MANY,
-            _choose(min),
-            _write_extreme(lambda s, value, best: s.less(value, best)),
-        ),
-        arrow=pc.min_element_wise,
-        lazy=True,
-    ),
-    Operator(
-        *("greatest", rules.type_choice, 2, MANY, _choose(max)),
-        code=_write_extreme(lambda s, value, best: s.less(best, value)),
-        arrow=pc.max_element_wise,
-        lazy=True,
-    ),
+    _lazy("least", rules.type_choice, 2, MANY, _choose(min), _LESS, pc.min_element_wise),
+    _lazy("greatest", rules.type_choice, 2, MANY, _choose(max), _GREATER, pc.max_element_wise),
 )

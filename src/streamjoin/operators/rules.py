@@ -15,23 +15,19 @@ from streamjoin.operators.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
-    INTEGRAL_DIGITS,
-    INTEGRAL_RANGE,
     INTERVAL,
     INTERVAL_DAY,
-    MAX_PRECISION,
     SMALLINT,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     TINYINT,
     UNKNOWN,
     VOID,
     Type,
     decimal,
 )
+from streamjoin.operators.widening import common_type, decimal_result, is_foreign, to_decimal, wider_number
 
 COMPARISONS = frozenset(("=", "<=>", "<>", "<", "<=", ">", ">="))
 
@@ -56,79 +52,11 @@ def cast(expr: Expr, type: Type) -> Expr:
     return expr if expr.type == type else Cast(type, expr, implicit=True, span=expr.span)
 
 
-def common_type(types: Sequence[Type]) -> Type | None:
-    """The type in which Spark compares values of these types; None where it refuses to."""
-    return reduce(lambda a, b: a and _wider(a, b), types[1:], types[0])  # type: ignore[arg-type,return-value]
-
-
-def _wider(a: Type, b: Type) -> Type | None:
-    if a == b or b == VOID:
-        return a
-    if a == VOID:
-        return b
-    if UNKNOWN in (a, b) or (STRING in (a, b) and (b if a == STRING else a).name in _FROM_STRING):
-        return UNKNOWN  # Spark casts the string to the other's type, by rules that it keeps to itself
-    if a.is_numeric and b.is_numeric:
-        return _wider_number(a, b)
-    if {a, b} <= {DATE, TIMESTAMP, TIMESTAMP_NTZ}:
-        return TIMESTAMP if TIMESTAMP in (a, b) else TIMESTAMP_NTZ
-    if a.is_interval and b.is_interval:
-        return INTERVAL
-    return UNKNOWN if _is_foreign(a) and _is_foreign(b) else None
-
-
-def _is_foreign(type: Type) -> bool:
-    """Whether it is a type that only Spark computes with, as arrays are."""
-    return not (type.is_numeric or type.is_plain or type in (STRING, BINARY, VOID, UNKNOWN))
-
-
-_FROM_STRING = frozenset(
-    type.name
-    for type in (BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, DOUBLE, decimal(1, 0), *INTEGRAL_DIGITS)
-)
-
-
-def _wider_number(a: Type, b: Type) -> Type:
-    if a.is_integral and b.is_integral:
-        return max(a, b, key=list(INTEGRAL_RANGE).index)
-    if a.is_floating or b.is_floating:
-        return FLOAT if a == b == FLOAT else DOUBLE
-    a, b = _as_decimal(a), _as_decimal(b)
-    scale = max(a.scale, b.scale)
-    return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
-
-
-def _as_decimal(type: Type) -> Type:
-    return decimal(INTEGRAL_DIGITS[type], 0) if type.is_integral else type
-
-
 def _decimal_operand(expr: Expr) -> Expr:
     """An operand of decimal arithmetic; an integer constant takes only the digits that it has."""
     if isinstance(expr, Literal) and expr.type.is_integral:
         return cast(expr, decimal(len(str(abs(expr.value))), 0))
-    return cast(expr, _as_decimal(expr.type))
-
-
-def _fit_decimal(precision: int, scale: int) -> Type:
-    """Keep the digits before the point when a result would need more than 38."""
-    if precision <= MAX_PRECISION:
-        return decimal(precision, scale)
-    return decimal(MAX_PRECISION, max(MAX_PRECISION - (precision - scale), min(scale, 6)))
-
-
-def _decimal_result(op: str, a: Type, b: Type) -> Type:
-    whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
-    scale = max(a.scale, b.scale)
-    match op:
-        case "+" | "-":
-            return _fit_decimal(max(whole_a, whole_b) + scale + 1, scale)
-        case "*":
-            return _fit_decimal(a.precision + b.precision + 1, a.scale + b.scale)
-        case "/":
-            scale = max(6, a.scale + b.precision + 1)
-            return _fit_decimal(whole_a + b.scale + scale, scale)
-        case _:
-            return _fit_decimal(min(whole_a, whole_b) + scale, scale)
+    return cast(expr, to_decimal(expr.type))
 
 
 def _refuse(op: str, args: Sequence[Expr]) -> Mismatch:
@@ -146,8 +74,8 @@ def type_arithmetic(op: str, args: Sequence[Expr]) -> Expr:
         return _leave_to_spark(op, args)
     if not (a.type.is_floating or b.type.is_floating) and (a.type.is_decimal or b.type.is_decimal):
         a, b = _decimal_operand(a), _decimal_operand(b)
-        return Call(BIGINT if op == "div" else _decimal_result(op, a.type, b.type), op, (a, b))
-    type = DOUBLE if op == "/" else _wider_number(a.type, b.type)
+        return Call(BIGINT if op == "div" else decimal_result(op, a.type, b.type), op, (a, b))
+    type = DOUBLE if op == "/" else wider_number(a.type, b.type)
     if op == "div":
         if type.is_floating:
             raise _refuse(op, args)
@@ -173,7 +101,7 @@ def _leave_to_spark(op: str, args: Sequence[Expr]) -> Expr:
     """Arithmetic that Spark may have a rule for: on strings, NULL, scaled intervals, types of its own."""
     types = [arg.type for arg in args]
     never = any(type in (BOOLEAN, BINARY) or type.name.startswith(_COLLECTIONS) for type in types)
-    perhaps = any(type in (UNKNOWN, STRING, VOID) or _is_foreign(type) for type in types)
+    perhaps = any(type in (UNKNOWN, STRING, VOID) or is_foreign(type) for type in types)
     scaled = op in ("*", "/") and any(type.is_interval for type in types) and any(type.is_numeric for type in types)
     if never or (types == [STRING, STRING] and op in INFIX) or not (perhaps or scaled):
         raise _refuse(op, args)
@@ -185,7 +113,7 @@ def type_comparison(op: str, args: Sequence[Expr]) -> Expr:
     type = common_type([a.type, b.type])
     if type is None or type.name.startswith(("map", "variant")):
         raise Mismatch(f"cannot compare {a.type} with {b.type}")
-    if _is_foreign(type):
+    if is_foreign(type):
         type = UNKNOWN
     return Call(BOOLEAN, op, (cast(a, type), cast(b, type)))
 
@@ -267,7 +195,7 @@ def type_bits(op: str, args: Sequence[Expr]) -> Expr:
     """Bitwise operators."""
     if not all(arg.type.is_integral for arg in args):
         return _leave_to_spark(op, args)
-    type = reduce(_wider_number, (arg.type for arg in args))
+    type = reduce(wider_number, (arg.type for arg in args))
     return Call(type, op, tuple(cast(arg, type) for arg in args))
 
 

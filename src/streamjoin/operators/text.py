@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from streamjoin.operators.arithmetic import EvaluationError, order_key
 from streamjoin.operators.entry import Operator, Signature, always
 from streamjoin.operators.regex import pattern_error, to_re2
-from streamjoin.operators.types import BOOLEAN, INT, STRING, Type
+from streamjoin.operators.types import BOOLEAN, INT, STRING, Type, parse_type
 
 LONGEST = 2**31 - 1
 """The length of a substring that goes on to the end."""
@@ -127,93 +127,52 @@ def _in_vector(name: str) -> Callable[..., Any]:
     return apply
 
 
-def _function(name: str, yields: Type, value: Callable[..., Any], *takes: Type | None, **properties: Any) -> Operator:
-    """A function of these arguments, all of which must be given unless `least` says how many."""
-    least = properties.pop("least", len(takes))
-    return Operator(name, Signature(takes, yields), least, len(takes), value, **properties)
+def _function(
+    name: str, takes: str, yields: Type, value: Callable[..., Any], arrow: Any = None, *synonyms: str, **properties: Any
+) -> Operator:
+    """A function of arguments whose types are named; those with a question mark may be left out."""
+    words = takes.split()
+    types = tuple(None if word in ("array", "element") else parse_type(word.rstrip("?")) for word in words)
+    least = sum(not word.endswith("?") for word in words)
+    return Operator(name, Signature(types, yields), least, len(types), value, None, arrow, synonyms, **properties)
 
 
-_LONGEST_CONCAT = 100
-_PATTERN: dict[str, Any] = {"may_raise": always}
+def _join(*parts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
+
+
+def _trim(function: Callable[..., pa.Array]) -> Callable[[pa.Array], pa.Array]:
+    return lambda text: function(text, characters=" ")
+
 
 ENTRIES = (
-    _function(
-        "concat",
-        STRING,
-        lambda *parts: "".join(parts),
-        *(STRING,) * _LONGEST_CONCAT,
-        least=1,
-        arrow=lambda *parts: pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string())),
-    ),
-    _function("lower", STRING, str.lower, STRING, arrow=_in_vector("lower"), synonyms=("lcase",)),
-    _function("upper", STRING, str.upper, STRING, arrow=_in_vector("upper"), synonyms=("ucase",)),
-    _function(
-        *("trim", STRING, lambda text: text.strip(" "), STRING),
-        arrow=lambda text: pc.utf8_trim(text, characters=" "),
-    ),
-    _function(
-        *("ltrim", STRING, lambda text: text.lstrip(" "), STRING),
-        arrow=lambda text: pc.utf8_ltrim(text, characters=" "),
-    ),
-    _function(
-        *("rtrim", STRING, lambda text: text.rstrip(" "), STRING),
-        arrow=lambda text: pc.utf8_rtrim(text, characters=" "),
-    ),
-    _function(
-        *("length", INT, len, STRING),
-        arrow=lambda text: pc.utf8_length(text).cast(pa.int32()),
-        synonyms=("len", "char_length", "character_length"),
-    ),
-    _function(
-        *("substring", STRING, substring, STRING, INT, INT),
-        least=2,
-        arrow=_in_vector("take_substring"),
-        synonyms=("substr",),
-    ),
-    _function("left", STRING, lambda text, count: text[: max(count, 0)], STRING, INT, arrow=_in_vector("take_left")),
-    _function("right", STRING, right, STRING, INT, arrow=_in_vector("take_right")),
-    _function("startswith", BOOLEAN, str.startswith, STRING, STRING, arrow=_in_vector("starts_with")),
-    _function("endswith", BOOLEAN, str.endswith, STRING, STRING, arrow=_in_vector("ends_with")),
-    _function("contains", BOOLEAN, lambda text, part: part in text, STRING, STRING, arrow=_in_vector("contains")),
-    _function(
-        *("like", BOOLEAN, like, STRING, STRING, STRING), least=2, arrow=_in_vector("like"), constants=(2,), **_PATTERN
-    ),
-    _function(
-        *("ilike", BOOLEAN, _ilike, STRING, STRING, STRING),
-        least=2,
-        arrow=_in_vector("ilike"),
-        constants=(2,),
-        **_PATTERN,
-    ),
-    _function(
-        *("rlike", BOOLEAN, rlike, STRING, STRING),
-        arrow=_in_vector("rlike"),
-        synonyms=("regexp", "regexp_like"),
-        **_PATTERN,
-    ),
-    _function(
-        *("levenshtein", INT, levenshtein, STRING, STRING, INT),
-        least=2,
-        arrow=_in_vector("measure_distance"),
-        constants=(2,),
-    ),
-    _function("reverse", STRING, lambda text: text[::-1], STRING, arrow=pc.utf8_reverse),
-    _function("repeat", STRING, lambda text, count: text * max(count, 0), STRING, INT),
-    _function(
-        *("replace", STRING, lambda text, old, new="": text.replace(old, new) if old else text, STRING, STRING, STRING),
-        least=2,
-    ),
-    _function("translate", STRING, translate, STRING, STRING, STRING),
-    _function("instr", INT, lambda text, part: text.find(part) + 1, STRING, STRING),
-    _function("locate", INT, lambda part, text: text.find(part) + 1, STRING, STRING, synonyms=("position",)),
-    _function(
-        *("lpad", STRING, lambda text, n, by=" ": (pad(text, n, by) + text)[: max(n, 0)], STRING, INT, STRING), least=2
-    ),
-    _function(
-        *("rpad", STRING, lambda text, n, by=" ": (text + pad(text, n, by))[: max(n, 0)], STRING, INT, STRING), least=2
-    ),
-    _function("ascii", INT, lambda text: ord(text[0]) if text else 0, STRING),
-    _function("octet_length", INT, lambda text: len(text.encode()), STRING),
-    _function("bit_length", INT, lambda text: 8 * len(text.encode()), STRING),
-    _function("array_contains", BOOLEAN, array_contains, None, None, arrow=_in_vector("array_contains")),
+    _function("concat", "string" + " string?" * 99, STRING, lambda *parts: "".join(parts), _join),
+    _function("lower", "string", STRING, str.lower, _in_vector("lower"), "lcase"),
+    _function("upper", "string", STRING, str.upper, _in_vector("upper"), "ucase"),
+    _function("trim", "string", STRING, lambda text: text.strip(" "), _trim(pc.utf8_trim)),
+    _function("ltrim", "string", STRING, lambda text: text.lstrip(" "), _trim(pc.utf8_ltrim)),
+    _function("rtrim", "string", STRING, lambda text: text.rstrip(" "), _trim(pc.utf8_rtrim)),
+    _function("length", "string", INT, len, _in_vector("length"), "len", "char_length", "character_length"),
+    _function("octet_length", "string", INT, lambda text: len(text.encode())),
+    _function("bit_length", "string", INT, lambda text: 8 * len(text.encode())),
+    _function("ascii", "string", INT, lambda text: ord(text[0]) if text else 0),
+    _function("substring", "string int int?", STRING, substring, _in_vector("take_substring"), "substr"),
+    _function("left", "string int", STRING, lambda text, count: text[: max(count, 0)], _in_vector("take_left")),
+    _function("right", "string int", STRING, right, _in_vector("take_right")),
+    _function("lpad", "string int string?", STRING, lambda t, n, by=" ": (pad(t, n, by) + t)[: max(n, 0)]),
+    _function("rpad", "string int string?", STRING, lambda t, n, by=" ": (t + pad(t, n, by))[: max(n, 0)]),
+    _function("reverse", "string", STRING, lambda text: text[::-1], pc.utf8_reverse),
+    _function("repeat", "string int", STRING, lambda text, count: text * max(count, 0)),
+    _function("replace", "string string string?", STRING, lambda t, old, new="": t.replace(old, new) if old else t),
+    _function("translate", "string string string", STRING, translate),
+    _function("startswith", "string string", BOOLEAN, str.startswith, _in_vector("starts_with")),
+    _function("endswith", "string string", BOOLEAN, str.endswith, _in_vector("ends_with")),
+    _function("contains", "string string", BOOLEAN, lambda text, part: part in text, _in_vector("contains")),
+    _function("instr", "string string", INT, lambda text, part: text.find(part) + 1),
+    _function("locate", "string string", INT, lambda part, text: text.find(part) + 1, None, "position"),
+    _function("like", "string string string?", BOOLEAN, like, _in_vector("like"), constants=(2,), may_raise=always),
+    _function("ilike", "string string string?", BOOLEAN, _ilike, _in_vector("ilike"), constants=(2,), may_raise=always),
+    _function("rlike", "string string", BOOLEAN, rlike, _in_vector("rlike"), "regexp", "regexp_like", may_raise=always),
+    _function("levenshtein", "string string int?", INT, levenshtein, _in_vector("measure_distance"), constants=(2,)),
+    _function("array_contains", "array element", BOOLEAN, array_contains, _in_vector("array_contains")),
 )

@@ -126,6 +126,11 @@ def _mark(values: pa.Array, errors: Mask, message: Callable[[int], str]) -> Colu
     return Column(values, errors, message(int(np.flatnonzero(errors)[0])))
 
 
+def length(text: pa.Array) -> pa.Array:
+    """How many characters."""
+    return pc.utf8_length(text).cast(pa.int32())
+
+
 def lower(column: pa.Array) -> pa.Array:
     return _change_case(column, pc.ascii_lower, str.lower)
 

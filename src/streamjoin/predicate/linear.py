@@ -16,8 +16,9 @@ from typing import Any
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Expr, Literal
-from streamjoin.operators.rules import COMPARISONS, common_type
+from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
+from streamjoin.operators.widening import common_type
 from streamjoin.spec.duration import UNITS
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>", "<>": "<>"}

@@ -1,8 +1,8 @@
 """SQL text over `l` and `r` becomes a typed expression.
 
-sqlglot parses (`written`), `names` resolves columns, `refuse` says what has no meaning; this module types every node by
-`rules`. Function calls keep the name they were written with: those that `rules` knows are understood, the others
-are carried as text for Spark, and those of `functions` with what a worker must know of them besides.
+sqlglot parses (`written`), `names` resolves columns, `syntax` finds operators, `refuse` says what has no meaning; this
+module types every node by the registry. A function that the registry does not know is carried as text for Spark. So is
+a function of strings, with what a worker must know to evaluate it.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, cast_value
-from streamjoin.operators.entry import Operator, Signature
+from streamjoin.operators.entry import Signature
 from streamjoin.operators.expr import Cast, Column, Expr, Function, Literal, Opaque
 from streamjoin.operators.registry import apply, find
 from streamjoin.operators.rules import LeftToSpark, Mismatch
@@ -28,39 +28,15 @@ from streamjoin.operators.types import (
     Type,
     parse_type,
 )
-from streamjoin.spec.duration import CALENDAR_UNITS, UNITS, microseconds
+from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.sql.constant import SUFFIXES, read_number, read_text
 from streamjoin.sql.names import Names
 from streamjoin.sql.refuse import explain_no_repeat, refuse_meaningless
+from streamjoin.sql.syntax import drop_not, find_call, find_operator, infer_type
 from streamjoin.sql.written import Dialect, Written
 
 TypeOf = Callable[[str], Type | None]
 """Asks Spark for the type of an SQL expression over ``l.`` and ``r.`` columns; None where it has none."""
-
-
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "div",
-    exp.Neg: "-",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseNot: "~",
-    exp.EQ: "=",
-    exp.NullSafeEQ: "<=>",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.And: "AND",
-    exp.Or: "OR",
-    exp.Not: "NOT",
-}
 
 
 def bind(text: str, left: Schema, right: Schema, typeof: TypeOf | None = None) -> Expr:
@@ -120,9 +96,9 @@ class _Binder:
                 return self.cast(node)
             case exp.Anonymous():
                 return self.function(node)
-            case exp.Like() | exp.ILike() | exp.Escape() if (match := _without_not(node)) != node:
+            case exp.Like() | exp.ILike() | exp.Escape() if (match := drop_not(node)) != node:
                 return self.apply("NOT", [self.leave_to_spark(match)], node)
-        if (op := _OPERATORS.get(type(node))) is not None and not _mixes_bits(node):
+        if (op := find_operator(node)) is not None:
             return self.call(op, [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])], node)
         return self.leave_to_spark(node)
 
@@ -242,12 +218,12 @@ class _Binder:
         opaque = Opaque(UNKNOWN, pieces, span=self.written.span(node))
         if (known := self.understand(node, opaque)) is not None:
             return known
-        kind = _infer_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
+        kind = infer_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
         return replace(opaque, type=kind or UNKNOWN)
 
     def understand(self, node: exp.Expr, opaque: Opaque) -> Function | None:
         """With what a worker must know to evaluate it, if it is a function that workers evaluate."""
-        if (called := _find_call(node)) is None:
+        if (called := find_call(node)) is None:
             return None
         operator, nodes = called
         if not operator.least <= len(nodes) <= operator.most:
@@ -264,60 +240,7 @@ class _Binder:
         return Function(signature.yields, opaque.pieces, operator.name, tuple(args), span=opaque.span)
 
 
-def _without_not(node: exp.Expr) -> exp.Expr:
-    """A match with a pattern as it is written without NOT: sqlglot keeps that within it."""
-    positive = node.copy()
-    (positive.this if isinstance(positive, exp.Escape) else positive).args.pop("negate", None)
-    return positive
-
-
-_BITWISE = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
-
-
-def _mixes_bits(node: exp.Expr) -> bool:
-    """Whether & | ^ stand beside each other without parentheses: Spark binds & closest, sqlglot reads from the left."""
-    parts = (node.this, node.expression) if isinstance(node, _BITWISE) else ()
-    return any(isinstance(part, _BITWISE) and type(part) is not type(node) for part in parts)
-
-
-def _find_call(node: exp.Expr) -> tuple[Operator, list[exp.Expr]] | None:
-    """The function of `functions` that a node calls, in whatever syntax, and its arguments."""
-    match node:
-        case exp.Anonymous():
-            op, args = str(node.this).lower(), list(node.expressions)
-        case exp.Like() | exp.ILike() | exp.RegexpLike() if not isinstance(node.expression, exp.Any | exp.All):
-            names: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
-            op, args = names[type(node)], [node.this, node.expression]
-        case exp.Escape() if (called := _find_call(node.this)) is not None:
-            op, args = called[0].name, [*called[1], node.expression]
-        case exp.DPipe():
-            op, args = "concat", [node.this, node.expression]
-        case exp.Substring():
-            op, args = "substring", [node.args[part] for part in ("this", "start", "length") if node.args.get(part)]
-        case exp.StrPosition():
-            op, args = "locate", [node.args["substr"], node.this]
-        case exp.Trim() if node.expression is None:
-            sides = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-            op, args = sides.get(str(node.args.get("position")).upper(), "trim"), [node.this]
-        case _:
-            return None
-    operator = find(op)
-    return (operator, args) if operator is not None and operator.is_function else None
-
-
 def _as_string(expr: Expr) -> Expr:
     """A value of one side as the string that Spark makes of it for a function of strings."""
     simple = expr.type.is_numeric or expr.type in (DATE, BOOLEAN) or expr.type.is_timestamp
     return Cast(STRING, expr, implicit=True, span=expr.span) if simple and len(expr.sides) == 1 else expr
-
-
-def _infer_type(node: exp.Expr) -> Type | None:
-    """The type of syntax that Spark alone evaluates but whose type its form tells."""
-    if isinstance(node, exp.Predicate | exp.Like | exp.RegexpLike):
-        return BOOLEAN
-    if isinstance(node, exp.Interval):
-        unit = str(node.unit or "").lower().removesuffix("s")
-        return Type("interval month") if unit in CALENDAR_UNITS else None
-    if isinstance(node, exp.Cast):
-        return parse_type(node.to.sql(dialect="spark"))
-    return STRING if isinstance(node, exp.DPipe) else None

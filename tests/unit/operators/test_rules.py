@@ -4,8 +4,8 @@ import pytest
 
 from streamjoin.operators.expr import Call, Cast, Expr
 from streamjoin.operators.registry import apply
-from streamjoin.operators.rules import common_type
 from streamjoin.operators.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, Type, decimal, parse_type
+from streamjoin.operators.widening import common_type
 from streamjoin.sql.bind import bind
 from tests.conditions.messages import check_pointed
 from tests.conditions.schemas import LEFT, RIGHT

@@ -6,12 +6,10 @@ arrays, `l0s` for the left side's first key, with `l0s_valid` beside it where co
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from streamjoin.operators.expr import Call, Expr, Key
+from streamjoin.operators.expr import Expr, Key
 from streamjoin.operators.lower import Lowering
 from streamjoin.operators.statements import NEVER, dtype_of
-from streamjoin.operators.types import BOOLEAN
 from streamjoin.spec.side import Side
 
 TILE = 2048
@@ -30,11 +28,6 @@ class Source:
     keys: dict[Side, tuple[Key, ...]]
     ints: tuple[int, ...]
     floats: tuple[float, ...]
-
-
-def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """The conditions as one, evaluated from left to right."""
-    return reduce(lambda a, b: Call(BOOLEAN, "AND", (a, b)), conditions)
 
 
 def pairs_source(condition: Expr, *, nullable: bool, index: str) -> Source:

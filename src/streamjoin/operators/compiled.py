@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from streamjoin.compile.modules import load
 from streamjoin.operators.arithmetic import EvaluationError
-from streamjoin.operators.codegen import LEFT_TO_EVALUATE, Source, conjunction, nested_source, pairs_source
+from streamjoin.operators.codegen import LEFT_TO_EVALUATE, Source, nested_source, pairs_source
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Column, Expr, Key
+from streamjoin.operators.expr import Column, Expr, Key, conjunction
 from streamjoin.operators.statements import dtype_of
 from streamjoin.spec.side import Side
 

@@ -44,7 +44,7 @@ def always(_: object) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operator:
     """An operator or function.
 

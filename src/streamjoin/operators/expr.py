@@ -7,9 +7,10 @@ when the expression is written back as SQL, where Spark inserts them again.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
-from streamjoin.operators.types import Type
+from streamjoin.operators.types import BOOLEAN, Type
 from streamjoin.spec.side import Side
 
 Span = tuple[int, int]
@@ -144,6 +145,11 @@ class Function(Opaque):
 
     op: str = field(compare=False)
     args: tuple[Expr, ...] = field(compare=False)
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """The conditions as one, evaluated from left to right."""
+    return reduce(lambda a, b: Call(BOOLEAN, "AND", (a, b)), conditions)
 
 
 INFIX = frozenset(("+", "-", "*", "/", "%", "div", "&", "|", "^", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))

@@ -1,11 +1,10 @@
 """Functions on doubles: as Java's mathematical library defines them at NaN, infinities and outside of their domain.
 
-Their last digit is the platform's: Spark's may differ from it by one unit.
+The last digit of all but `sqrt`, `rint`, `sign`, `radians` and `degrees` is the platform's, which may differ from Java's.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamjoin.operators import rules
 from streamjoin.operators.entry import Operator
@@ -30,8 +29,8 @@ def _real(
 
     def code(s: Statements, node: Operation) -> Value:
         names = [value.text for value in node.values]
-        is_null = s.put(null.format(*names)) if null else NEVER
-        return replace(Value(s.put(text.format(*names)), "float64", may_be_nan=True), null=is_null)
+        result = s.put(text.format(*names))
+        return Value(result, "float64", s.put(null.format(*names)) if null else NEVER, may_be_nan=True)
 
     return Operator(name, rules.type_doubles, takes, takes, compute, code, synonyms=synonyms)
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.operators.codegen import conjunction
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
+from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque, conjunction
 from streamjoin.operators.registry import OPERATORS
 from streamjoin.operators.types import BINARY, BOOLEAN, INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VOID, Type
 from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split

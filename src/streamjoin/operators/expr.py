@@ -141,7 +141,7 @@ class Opaque(Expr):
 
 @dataclass(frozen=True)
 class Function(Opaque):
-    """An `Opaque` that is a function which a worker can evaluate too, where it must (`functions`)."""
+    """An `Opaque` that is a function of the registry, which a worker can evaluate too."""
 
     op: str = field(compare=False)
     args: tuple[Expr, ...] = field(compare=False)

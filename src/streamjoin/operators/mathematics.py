@@ -1,6 +1,6 @@
 """Functions on doubles: as Java's mathematical library defines them at NaN, infinities and outside of their domain.
 
-The last digit of all but `sqrt`, `rint`, `sign`, `radians` and `degrees` is the platform's, which may differ from Java's.
+The last digit is the platform's and may differ from Java's, but for `sqrt`, `rint`, `sign`, `radians` and `degrees`.
 """
 
 import math

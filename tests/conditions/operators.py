@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "x": "string",
         "a": "string",
         "n": "int",
+        "c": "int",
         "p": "string",
         "q": "string",
         "words": "array<string>",
@@ -133,13 +134,13 @@ ROWS: dict[str, dict[str, str]] = {
     "rlike": {"string": "l.x RLIKE r.q; rlike(l.x, r.q)"},
     "levenshtein": {"string": "levenshtein(l.x, r.a); levenshtein(l.x, r.a, 2)"},
     "reverse": {"string": "reverse(l.x || r.a)"},
-    "repeat": {"string": "repeat(l.x, r.n % 4)"},
+    "repeat": {"string": "repeat(l.x, r.c)"},
     "replace": {"string": "replace(l.x, r.a, '-'); replace(l.x, r.a); replace(l.x, 'a', r.a)"},
     "translate": {"string": "translate(l.x, r.a, 'xy'); translate(l.x, 'abß', r.a)"},
     "instr": {"string": "instr(l.x, r.a)"},
     "locate": {"string": "locate(l.x, r.a); position(l.x, r.a); position(l.x IN r.a)"},
-    "lpad": {"string": "lpad(l.x, r.n % 9, r.a); lpad(l.x, r.n % 9)"},
-    "rpad": {"string": "rpad(l.x, r.n % 9, r.a); rpad(l.x, r.n % 9)"},
+    "lpad": {"string": "lpad(l.x, r.c, r.a); lpad(l.x, r.c)"},
+    "rpad": {"string": "rpad(l.x, r.c, r.a); rpad(l.x, r.c)"},
     "ascii": {"string": "ascii(l.x || r.a)"},
     "octet_length": {"string": "octet_length(l.x || r.a)"},
     "bit_length": {"string": "bit_length(l.x || r.a)"},
@@ -191,7 +192,12 @@ _VALUES: dict[str, list[Any]] = {
 def rows_of(group: str, count: int, seed: int) -> list[dict[str, Any]]:
     """Rows of a group's columns: every value of `x` and `a` in turn, NULL among them; the same at each call."""
     chance = random.Random(f"{group} {seed}")
-    special = {"p": PATTERNS, "q": REGEXES, "n": [0, 1, 2, 3, -1, -2, 5, 2**31 - 1, -(2**31)]}
+    special = {
+        "c": [0, 1, 2, 3, 5, 9, -1],
+        "p": PATTERNS,
+        "q": REGEXES,
+        "n": [0, 1, 2, 3, -1, -2, 5, 2**31 - 1, -(2**31)],
+    }
 
     def column(name: str, type: str) -> list[Any]:
         values = [None, *special.get(name, _VALUES[type])]

@@ -136,7 +136,7 @@ def _choices(depth: int, operands: Text) -> Text:
     """What any type has: CASE, IF, coalesce, least, greatest."""
     condition = conditions(depth - 1)
     return st.one_of(
-        _calls("coalesce least greatest", operands, operands),
+        _calls("coalesce least greatest nullif", operands, operands),
         st.builds("CASE WHEN {} THEN {} ELSE {} END".format, condition, operands, operands),
         st.builds("CASE WHEN {} THEN {} WHEN {} THEN {} END".format, condition, operands, condition, operands),
         st.builds("if({}, {}, {})".format, condition, operands, operands),
@@ -159,7 +159,7 @@ def whole_texts(depth: int) -> Text:
     def grow(depth: int) -> list[Text]:
         inner = whole_texts(depth - 1)
         return [
-            _binary("+ - * % div", inner),
+            _binary("+ - * % div & | ^", inner),
             _calls("pmod mod", inner, inner),
             _calls("abs negative round", inner),
             _calls("floor ceil ceiling", number_texts(depth - 1)),
@@ -184,7 +184,7 @@ def floating_texts(depth: int) -> Text:
             _binary("+ - * / %", inner),
             _calls("pmod", inner, inner),
             _calls("pow power atan2", number, number),
-            _calls("sqrt exp ln log log10 sin cos tan asin acos atan degrees sign signum", number),
+            _calls("sqrt rint exp ln log log10 sin cos tan asin acos atan degrees sign signum", number),
             _calls("abs round", inner),
             st.builds("(- ({}))".format, inner),
             st.builds("CAST({} AS {})".format, number, st.sampled_from(["DOUBLE", "FLOAT"])),

@@ -61,14 +61,15 @@ _WHOLE = _one("l.n", "r.n", "0", "1", "2", "-2", "5")
 TEXT = st.recursive(
     _COLUMN | _one("'a'", "'B '", "'straße'"),
     lambda inner: st.one_of(
-        *(_call(name, inner) for name in ("lower", "upper", "trim", "ltrim", "rtrim")),
+        *(_call(name, inner) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "reverse")),
         _call("concat", inner, inner),
+        _call("replace", inner, inner, inner),
         st.tuples(inner, inner).map(lambda both: f"({both[0]} || {both[1]})"),
         _call("substring", inner, _WHOLE, _WHOLE),
         _call("substr", inner, _WHOLE),
         _call("left", inner, _WHOLE),
         _call("right", inner, _WHOLE),
-        *(_call(name, inner, inner) for name in ("coalesce", "least", "greatest")),
+        *(_call(name, inner, inner) for name in ("coalesce", "least", "greatest", "nullif")),
         st.tuples(inner, inner).map(lambda both: f"CASE WHEN l.s < r.s THEN {both[0]} ELSE {both[1]} END"),
     ),
     max_leaves=4,

@@ -23,14 +23,14 @@ limit = int(sys.argv[1])
 predicate = parse(f"l.x * r.a <= {limit}", Schema({"x": "int"}), Schema({"a": "int"}))
 started = time.perf_counter()
 from streamjoin.compile import modules
-from streamjoin.operators.compiled import compile_check, new_cursor
+from streamjoin.operators.compiled import CompiledCheck, new_cursor
 
 if sys.argv[-1] == "54321":  # once all is imported that is imported late: another user may not read where it lies
     import numba, pyarrow.compute
     numba.njit("int64(int64[:])", error_model="numpy")(lambda a: max(a.size, min(a[0], 1)) * abs(a[0]) // 3)
     os.setuid(54321)
 
-check = compile_check([conjunct.exact for conjunct in predicate.conjuncts])
+check = CompiledCheck([conjunct.exact for conjunct in predicate.conjuncts])
 x, a = np.arange(100, dtype=np.int32), np.arange(50, dtype=np.int32)
 li, ri = (side.ravel() for side in np.meshgrid(np.arange(100), np.arange(50), indexing="ij"))
 pairs = int(check.pairs([(x, None)], [(a, None)], li, ri).sum())

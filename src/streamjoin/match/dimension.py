@@ -146,7 +146,7 @@ class WholeBand(Dimension):
     @cached_property
     def bounds(self) -> tuple[int | None, int | None]:
         """On left - right, in the unit of the columns; wider where a time zone may move them."""
-        lower, upper = self.band.whole(scale=10**self.band.left.type.scale)
+        lower, upper = self.band.whole_bounds(scale=10**self.band.left.type.scale)
         margin = self.band.margin.absolute
         return None if lower is None else lower - margin, None if upper is None else upper + margin
 

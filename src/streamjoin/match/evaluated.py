@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.operators.arithmetic import EvaluationError
-from streamjoin.operators.compiled import compile_check
+from streamjoin.operators.compiled import CompiledCheck
 from streamjoin.operators.expr import Key
 from streamjoin.operators.types import DATE, Type
 from streamjoin.operators.vector import Column, evaluate_pairs
@@ -33,7 +33,7 @@ class PairCheck:
 
     def __init__(self, conjunct: Evaluated, position: Mapping[str, int]) -> None:
         self.conjunct, self._position = conjunct, position
-        self.check = compile_check([conjunct.check])
+        self.check = CompiledCheck([conjunct.check])
         self._read = {key.name: key for pair in conjunct.pairs for key in pair.tree.walk() if isinstance(key, Key)}
 
     def mask(self, left: Rows, right: Rows, li: Indices, ri: Indices) -> Mask:

@@ -29,7 +29,7 @@ from streamjoin.match.dimension import (
 )
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
-from streamjoin.operators.compiled import compile_check, new_cursor
+from streamjoin.operators.compiled import CompiledCheck, new_cursor
 from streamjoin.operators.expr import Key
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
@@ -67,7 +67,7 @@ class Matcher:
                 checks.append(conjunct.exact)
             elif isinstance(conjunct, Band) and not conjunct.decides and conjunct.check is not None:
                 checks.append(conjunct.check)
-        self.check = compile_check(checks) if checks else None
+        self.check = CompiledCheck(checks) if checks else None
         self.evaluated = [PairCheck(c, self._position) for c in predicate.conjuncts if isinstance(c, Evaluated)]
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None

@@ -6,12 +6,10 @@ arrays, `l0s` for the left side's first key, with `l0s_valid` beside it where co
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from streamjoin.operators.expr import Call, Expr, Key
+from streamjoin.operators.expr import Expr, Key
 from streamjoin.operators.lower import Lowering
 from streamjoin.operators.statements import NEVER, dtype_of
-from streamjoin.operators.types import BOOLEAN
 from streamjoin.spec.side import Side
 
 TILE = 2048
@@ -32,11 +30,6 @@ class Source:
     floats: tuple[float, ...]
 
 
-def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """The conditions as one, evaluated from left to right."""
-    return reduce(lambda a, b: Call(BOOLEAN, "AND", (a, b)), conditions)
-
-
 def pairs_source(condition: Expr, *, nullable: bool, index: str) -> Source:
     """``pairs(columns..., li, ri, ints, floats, marks)``: marks each pair, returns how many are left to `evaluate`.
 
@@ -50,7 +43,7 @@ def pairs_source(condition: Expr, *, nullable: bool, index: str) -> Source:
         **_arrays(li=index, ri=index, ints="int64", floats="float64"),
         "marks": "uint8[::1]",
     }
-    body = _filled(_PAIRS, code.constants, _mark(code, l="li[k]", r="ri[k]"))
+    body = _fill(_PAIRS, code.constants, _mark(code, l="li[k]", r="ri[k]"))
     return _source(code, decide, "pairs", arguments, body)
 
 
@@ -89,7 +82,7 @@ def nested_source(condition: Expr, probe: Side, *, nullable: bool, index: str) -
     }
     rows = {probe: "probe", build: "j"}
     tiles = [f"{name}_tile = {name}[start:stop]" for name in _columns(code, build)]
-    body = _filled(_NESTED, code.constants, _mark(code, l=rows["l"], r=rows["r"], tiled=build), tiles)
+    body = _fill(_NESTED, code.constants, _mark(code, l=rows["l"], r=rows["r"], tiled=build), tiles)
     return _source(code, decide, "nested", arguments, body)
 
 
@@ -158,7 +151,7 @@ def _decide(code: Lowering, condition: Expr) -> list[str]:
     return [
         '@njit(nogil=True, fastmath=False, error_model="numpy", forceinline=True)',
         f"def decide({', '.join((*_scalars(code), *_constants(code)))}):",
-        *_indented([*(code.lines), f"return {mark}"]),
+        *_indent([*(code.lines), f"return {mark}"]),
     ]
 
 
@@ -186,7 +179,7 @@ def _mark(code: Lowering, *, l: str, r: str, tiled: str = "") -> str:
     return f"decide({', '.join((*arguments, *_constants(code)))})"
 
 
-def _filled(template: str, constants: list[str], mark: str, tiles: Sequence[str] = ()) -> list[str]:
+def _fill(template: str, constants: list[str], mark: str, tiles: Sequence[str] = ()) -> list[str]:
     """A template with its words in capitals replaced: lines take over the indentation."""
     lines: list[str] = []
     for line in template.strip("\n").split("\n"):
@@ -213,7 +206,7 @@ def _arrays(**dtypes: str) -> dict[str, str]:
     return {name: f"Array({numba_name.get(dtype, dtype)}, 1, 'C', readonly=True)" for name, dtype in dtypes.items()}
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indent(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
@@ -227,7 +220,7 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
             "",
             "SIGNATURE = (",
             "    'int64('",
-            *(f"    {written!r}  # {name}" for name, written in _listed(arguments)),
+            *(f"    {written!r}  # {name}" for name, written in _list_arguments(arguments)),
             "    ')'",
             ")",
             "",
@@ -237,7 +230,7 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
             "",
             '@on_disk(SIGNATURE, fastmath=False, error_model="numpy")',
             f"def {entry}({', '.join(arguments)}):",
-            *_indented(body),
+            *_indent(body),
             "",
         )
     )
@@ -245,6 +238,6 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
     return Source(text, entry, keys, tuple(code.ints), tuple(code.floats))
 
 
-def _listed(arguments: dict[str, str]) -> list[tuple[str, str]]:
+def _list_arguments(arguments: dict[str, str]) -> list[tuple[str, str]]:
     last = list(arguments)[-1]
     return [(name, written if name == last else f"{written}, ") for name, written in arguments.items()]

@@ -2,7 +2,7 @@
 
 >>> from streamjoin.predicate import Schema, parse
 >>> predicate = parse("l.x * r.a <= 10", Schema({"x": "int"}), Schema({"a": "int"}))
->>> check = compile_check([conjunct.exact for conjunct in predicate.conjuncts])
+>>> check = CompiledCheck([conjunct.exact for conjunct in predicate.conjuncts])
 >>> [str(key) for key in (*check.left, *check.right)]
 ['l.x', 'r.a']
 >>> x, a = np.array([2, 3], np.int32), np.array([4, 5], np.int32)
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from streamjoin.compile.modules import load
 from streamjoin.operators.arithmetic import EvaluationError
-from streamjoin.operators.codegen import LEFT_TO_EVALUATE, Source, conjunction, nested_source, pairs_source
+from streamjoin.operators.codegen import LEFT_TO_EVALUATE, Source, nested_source, pairs_source
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Column, Expr, Key
+from streamjoin.operators.expr import Column, Expr, Key, conjunction
 from streamjoin.operators.statements import dtype_of
 from streamjoin.spec.side import Side
 
@@ -32,15 +32,6 @@ KeyColumn = tuple[Values, Mask | None]
 """The values of a key column, and where they are valid: None if everywhere."""
 
 
-def compile_check(conditions: Sequence[Expr]) -> "CompiledCheck":
-    """The AND of conditions whose leaves are `Key` columns and constants, all of machine types.
-
-    Raises `NotEvaluable` for a condition that `evaluate` cannot judge either. Machine code is made, or loaded from
-    disk, when it is first needed.
-    """
-    return CompiledCheck(conditions)
-
-
 def new_cursor() -> Times:
     """Where `CompiledCheck.nested` starts: the first row of the tile, probe, place in the tile; pairs examined.
 
@@ -50,11 +41,14 @@ def new_cursor() -> Times:
 
 
 class CompiledCheck:
-    """Decides pairs of rows; `left` and `right` name the key columns in the order in which it takes them.
+    """The AND of conditions over `Key` columns and constants, all of machine types; it decides pairs of rows.
 
-    Where Spark would raise on a pair, an `EvaluationError` names the condition and the pair. Values are of the
-    type that `statements.dtype_of` names; indices are trusted to be in range. `evaluated` counts the pairs that
-    compiled code left to `evaluate`.
+    `left` and `right` name the key columns in the order in which it takes them. A condition that `evaluate` cannot
+    judge either raises `NotEvaluable`. Machine code is made, or loaded from disk, when it is first needed.
+
+    Where Spark would raise on a pair, an `EvaluationError` names the condition and the pair. Values are of the type
+    that `statements.dtype_of` names; indices are trusted to be in range. `evaluated` counts the pairs that compiled
+    code left to `evaluate`.
     """
 
     def __init__(self, conditions: Sequence[Expr]) -> None:
@@ -75,7 +69,7 @@ class CompiledCheck:
         return self._source("pairs", False, "int64").text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compile_check, (self.conditions,)
+        return CompiledCheck, (self.conditions,)
 
     def __repr__(self) -> str:
         return f"CompiledCheck({self._condition})"
@@ -89,7 +83,7 @@ class CompiledCheck:
         rows = (_array(rows, index, "li, ri") for rows in (li, ri))
         if self._call("pairs", index, (left, right), (*rows, *self._constants, marks)):
             for k in np.flatnonzero(marks == LEFT_TO_EVALUATE):
-                marks[k] = self._evaluated(left, right, int(li[k]), int(ri[k]))
+                marks[k] = self._evaluate_pair(left, right, int(li[k]), int(ri[k]))
         return marks.view(np.bool_)
 
     def nested(
@@ -126,7 +120,7 @@ class CompiledCheck:
         for k in np.flatnonzero(builds[:found] < 0):
             builds[k] = ~builds[k]
             pair = (int(probes[k]), int(builds[k]))
-            kept[k] = self._evaluated(left, right, *(pair if probe == "l" else pair[::-1]))
+            kept[k] = self._evaluate_pair(left, right, *(pair if probe == "l" else pair[::-1]))
         count = int(np.count_nonzero(kept))
         if count < found:
             for out in (probes, builds):
@@ -151,7 +145,7 @@ class CompiledCheck:
         with np.errstate(all="ignore"):  # for runs without the compiler
             return int(load(source.text, source.entry)(*arrays, *rest))
 
-    def _evaluated(self, left: Sequence[KeyColumn], right: Sequence[KeyColumn], i: int, j: int) -> bool:
+    def _evaluate_pair(self, left: Sequence[KeyColumn], right: Sequence[KeyColumn], i: int, j: int) -> bool:
         """What the compiled code leaves open, or the error that it found."""
         self.evaluated += 1
         rows = _row(left, i), _row(right, j)
@@ -169,7 +163,7 @@ def _over_columns(expr: Expr, keys: dict[Side, tuple[Key, ...]]) -> Expr:
         written = repr(expr)
         place = next(i for i, key in enumerate(keys[expr.side]) if repr(key) == written)
         return Column(expr.type, expr.side, (str(place),))
-    return expr.rebuilt(lambda child: _over_columns(child, keys))
+    return expr.rebuild(lambda child: _over_columns(child, keys))
 
 
 def _row(columns: Sequence[KeyColumn], at: int) -> dict[str, Any]:

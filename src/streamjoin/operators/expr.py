@@ -7,9 +7,10 @@ when the expression is written back as SQL, where Spark inserts them again.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
-from streamjoin.operators.types import Type
+from streamjoin.operators.types import BOOLEAN, Type
 from streamjoin.spec.side import Side
 
 Span = tuple[int, int]
@@ -44,7 +45,7 @@ class Expr:
         """The sides it reads: empty for a constant."""
         return frozenset(column.side for column in self.columns)
 
-    def rebuilt(self, change: Callable[["Expr"], "Expr"]) -> "Expr":
+    def rebuild(self, change: Callable[["Expr"], "Expr"]) -> "Expr":
         """The same expression with `change` applied to each direct sub-expression."""
         del change
         return self
@@ -85,7 +86,7 @@ class Call(Expr):
         """The arguments."""
         return self.args
 
-    def rebuilt(self, change: Callable[[Expr], Expr]) -> Expr:
+    def rebuild(self, change: Callable[[Expr], Expr]) -> Expr:
         """The call on changed arguments."""
         return replace(self, args=tuple(change(arg) for arg in self.args))
 
@@ -102,7 +103,7 @@ class Cast(Expr):
         """The value cast."""
         return (self.arg,)
 
-    def rebuilt(self, change: Callable[[Expr], Expr]) -> Expr:
+    def rebuild(self, change: Callable[[Expr], Expr]) -> Expr:
         """The cast of a changed value."""
         return replace(self, arg=change(self.arg))
 
@@ -140,20 +141,25 @@ class Opaque(Expr):
 
 @dataclass(frozen=True)
 class Function(Opaque):
-    """An `Opaque` that is a function which a worker can evaluate too, where it must (`functions`)."""
+    """An `Opaque` that is a function of the registry, which a worker can evaluate too."""
 
     op: str = field(compare=False)
     args: tuple[Expr, ...] = field(compare=False)
 
 
-INFIX = frozenset(("+", "-", "*", "/", "%", "div", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))
-_PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "div": 6}
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """The conditions as one, evaluated from left to right."""
+    return reduce(lambda a, b: Call(BOOLEAN, "AND", (a, b)), conditions)
+
+
+INFIX = frozenset(("+", "-", "*", "/", "%", "div", "&", "|", "^", "=", "<=>", "<>", "<", "<=", ">", ">=", "AND", "OR"))
+_PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3, "&": 5, "|": 5, "^": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7, "div": 7}
 _RESERVED = frozenset(
     """and or not in is null true false case when then else end between like select from where interval cast distinct
     on join with order group having union""".split()  # noqa: SIM905
 )
 _POSTFIX = frozenset(("IS NULL", "IS TRUE", "IS FALSE"))
-_COMPARISON, _SIGNED, _ATOM = 4, 7, 8
+_COMPARISON, _BITWISE, _SIGNED, _ATOM = 4, 5, 8, 9
 
 
 def to_sql(expr: Expr, column: Callable[[Column], str] | None = None) -> str:
@@ -164,14 +170,14 @@ def to_sql(expr: Expr, column: Callable[[Column], str] | None = None) -> str:
     >>> to_sql(Call(INT, "*", (x, Call(INT, "+", (x, y)))))
     'l.x * (l.x + r.`the y`)'
     """
-    return _write(expr, column or _qualified)
+    return _write(expr, column or _qualify)
 
 
-def _qualified(column: Column) -> str:
-    return ".".join((column.side, *map(quoted, column.path)))
+def _qualify(column: Column) -> str:
+    return ".".join((column.side, *map(quote_name, column.path)))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as it stands in SQL: in backticks unless it is a plain word."""
     plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and name.lower() not in _RESERVED
     return name if plain else "`" + name.replace("`", "``") + "`"
@@ -198,23 +204,25 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
     if op in INFIX and len(args) == 2:
         left, right = args
         rank = _rank(Call(left.type, op, args))
-        # Comparisons do not chain; the others lean left.
-        return f"{_enclosed(left, rank + (rank == _COMPARISON), column)} {op} {_enclosed(right, rank + 1, column)}"
+        chains = rank not in (_COMPARISON, _BITWISE)
+        return f"{_enclose(left, rank + (not chains), column)} {op} {_enclose(right, rank + 1, column)}"
     if op in _POSTFIX:
-        return f"{_enclosed(args[0], _ATOM, column)} {op}"
+        return f"{_enclose(args[0], _ATOM, column)} {op}"
     written = [_write(arg, column) for arg in args]
     match op:
         case "-" if isinstance(args[0], Literal):
             return f"-({written[0]})"  # or it would be read as another constant
         case "-":
-            return f"-{_enclosed(args[0], _ATOM, column)}"
+            return f"-{_enclose(args[0], _ATOM, column)}"
+        case "~":
+            return f"~{_enclose(args[0], _ATOM, column)}"
         case "NOT":
             match args[0]:
                 case Call(op="IS NULL", args=(arg,)):
-                    return f"{_enclosed(arg, _ATOM, column)} IS NOT NULL"
+                    return f"{_enclose(arg, _ATOM, column)} IS NOT NULL"
                 case Call(op="IN", args=(arg, *items)):
                     return _write_in(arg, items, "NOT IN", column)
-            return f"NOT {_enclosed(args[0], _COMPARISON, column)}"
+            return f"NOT {_enclose(args[0], _COMPARISON, column)}"
         case "IN":
             return _write_in(args[0], args[1:], op, column)
         case "CASE":
@@ -224,10 +232,10 @@ def _write_call(op: str, args: tuple[Expr, ...], column: Callable[[Column], str]
 
 
 def _write_in(arg: Expr, items: Sequence[Expr], op: str, column: Callable[[Column], str]) -> str:
-    return f"{_enclosed(arg, _COMPARISON + 1, column)} {op} ({', '.join(_write(item, column) for item in items)})"
+    return f"{_enclose(arg, _COMPARISON + 1, column)} {op} ({', '.join(_write(item, column) for item in items)})"
 
 
-def _enclosed(expr: Expr, rank: int, column: Callable[[Column], str]) -> str:
+def _enclose(expr: Expr, rank: int, column: Callable[[Column], str]) -> str:
     text = _write(expr, column)
     return text if _rank(expr) >= rank else f"({text})"
 
@@ -236,7 +244,7 @@ def _rank(expr: Expr) -> int:
     match expr:
         case Cast(arg=arg, implicit=True):
             return _rank(arg)
-        case Call(op="-", args=(_,)):
+        case Call(op="-" | "~", args=(_,)):
             return _SIGNED
         case Call(op=op) if op in _PRECEDENCE:
             return _PRECEDENCE[op]

@@ -1,8 +1,8 @@
 """`arithmetic` on machine numbers: casts and operators as statements that Numba compiles."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from streamjoin.operators.arithmetic import MICROS_PER_DAY, NotEvaluable
@@ -10,6 +10,7 @@ from streamjoin.operators.statements import (
     INT64,
     NEVER,
     SURELY_FITS,
+    Operation,
     Statements,
     Value,
     any_value,
@@ -18,6 +19,8 @@ from streamjoin.operators.statements import (
     no_value,
 )
 from streamjoin.operators.types import BOOLEAN, DATE, FLOAT, VOID, Type
+
+Code = Callable[[Statements, Operation], Value]
 
 
 def cast(s: Statements, value: Value, source: Type, target: Type) -> Value:
@@ -29,54 +32,42 @@ def cast(s: Statements, value: Value, source: Type, target: Type) -> Value:
     if target == BOOLEAN and source.is_numeric:
         return Value(s.put(f"{value.text} != 0"), "bool_")
     if target.is_floating and (source.is_numeric or source == BOOLEAN):
-        wide = value.text if value.is_floating else s.held(value, "float64")  # Python's float comes before float32
+        wide = value.text if value.is_floating else s.hold(value, "float64")  # Python's float comes before float32
         same = dtype_of(target) == (value.dtype if value.is_floating else "float64")
         text = wide if same else s.put(f"np.{dtype_of(target)}({wide})")
         return Value(text, dtype_of(target), may_be_nan=value.may_be_nan)
     if target.is_integral and source.is_floating:
-        return _truncated(s, value, target)
+        return _truncate(s, value, target)
     if target.is_integral and source == BOOLEAN:
-        return Value(s.held(value, "int8"), "int8", low=0, high=1)
+        return Value(s.hold(value, "int8"), "int8", low=0, high=1)
     if target.is_integral and source.is_integral:
-        return s.fitted(value.text, value.dtype, target, value.low, value.high)
+        return s.fit(value.text, value.dtype, target, value.low, value.high)
     if source == DATE and target.is_timestamp:
-        return _in_microseconds(s, "", Operation(target, [value], [DATE]))
+        return _add_microseconds(s, "", Operation(target, [value], [DATE]))
     if source.is_timestamp and target == DATE:
         return any_value(s.put(f"np.int32({value.text} // {MICROS_PER_DAY})"), DATE)
     raise NotEvaluable(f"CAST from {source} to {target}")
 
 
-def _truncated(s: Statements, value: Value, target: Type) -> Value:
+def _truncate(s: Statements, value: Value, target: Type) -> Value:
     limit = limit_of(target)
     above = f">= {float(-limit)!r}" if limit == INT64 else f"> {float(-limit - 1)!r}"
     fits = s.put(f"({value.text} {above}) & ({value.text} < {float(limit)!r})")
-    inside = s.chosen(fits, value.text, f"np.{value.dtype}(0)")
-    return any_value(s.put(f"np.{dtype_of(target)}({inside})"), target, error=s.negated(fits))
+    inside = s.choose(fits, value.text, f"np.{value.dtype}(0)")
+    return any_value(s.put(f"np.{dtype_of(target)}({inside})"), target, error=s.negate(fits))
 
 
-@dataclass(frozen=True)
-class Operation:
-    """An operator's result type, and its operands with their own types."""
-
-    type: Type
-    values: Sequence[Value]
-    types: Sequence[Type]
-
-
-Operator = Callable[[Statements, Operation], Value]
-
-
-def _added(sign: str) -> Operator:
+def add(sign: str) -> Code:
     def apply(s: Statements, node: Operation) -> Value:
         type, texts = node.type, [value.text for value in node.values]
         if type.is_floating:
             return _float(type, s.put(f" {sign} ".join(texts) if len(texts) == 2 else f"{sign}{texts[0]}"))
         if DATE in node.types and (type.is_interval or type.is_timestamp):
-            return _in_microseconds(s, sign, node)
+            return _add_microseconds(s, sign, node)
         a, b = node.values if len(texts) == 2 else (Value("np.int32(0)", "int32"), *node.values)
         if type == DATE:
-            a, b = (_days(s, v) if t.is_interval else v for v, t in zip((a, b), node.types, strict=True))
-        return s.summed(sign, type, a, b)
+            a, b = (_to_days(s, v) if t.is_interval else v for v, t in zip((a, b), node.types, strict=True))
+        return s.add(sign, type, a, b)
 
     return apply
 
@@ -85,12 +76,12 @@ def _float(type: Type, text: str) -> Value:
     return Value(text, dtype_of(type), may_be_nan=True)
 
 
-def _days(s: Statements, interval: Value) -> Value:
+def _to_days(s: Statements, interval: Value) -> Value:
     most = INT64 // MICROS_PER_DAY + 1
     return Value(s.put(f"np.int32({interval.text} // {MICROS_PER_DAY})"), "int32", low=-most, high=most)
 
 
-def _in_microseconds(s: Statements, sign: str, node: Operation) -> Value:
+def _add_microseconds(s: Statements, sign: str, node: Operation) -> Value:
     """A sum or difference in which dates count as their first microsecond."""
     factors = [MICROS_PER_DAY if type == DATE else 1 for type in node.types]
     exact, about = (
@@ -100,47 +91,47 @@ def _in_microseconds(s: Statements, sign: str, node: Operation) -> Value:
     return any_value(s.put(exact), node.type, error=s.put(f"abs({about}) > {SURELY_FITS!r}"))
 
 
-def _times(s: Statements, node: Operation) -> Value:
+def multiply(s: Statements, node: Operation) -> Value:
     a, b = node.values
     if node.type.is_floating:
         return _float(node.type, s.put(f"{a.text} * {b.text}"))
-    return s.multiplied(node.type, a, b)
+    return s.multiply(node.type, a, b)
 
 
-def _zero(s: Statements, divisor: Value) -> str:
+def _is_zero(s: Statements, divisor: Value) -> str:
     return s.put(f"{divisor.text} == 0") if not divisor.constant else NEVER
 
 
-def _over(s: Statements, node: Operation) -> Value:
+def divide(s: Statements, node: Operation) -> Value:
     a, b = node.values
-    return replace(_float(node.type, s.put(f"{a.text} / {b.text}")), error=_zero(s, b))
+    return replace(_float(node.type, s.put(f"{a.text} / {b.text}")), error=_is_zero(s, b))
 
 
-def _safe(s: Statements, divisor: Value) -> tuple[str, str, str]:
+def _make_safe(s: Statements, divisor: Value) -> tuple[str, str, str]:
     """A whole divisor that cannot trap, and the flags that it was 0 and that it was -1."""
-    text, zero = s.held(divisor, "int64"), _zero(s, divisor)
+    text, zero = s.hold(divisor, "int64"), _is_zero(s, divisor)
     minus_one = NEVER if divisor.constant not in (None, -1) else s.put(f"{text} == -1")
-    return s.chosen(s.either(zero, minus_one), "np.int64(1)", text), zero, minus_one
+    return s.choose(s.either(zero, minus_one), "np.int64(1)", text), zero, minus_one
 
 
-def _div(s: Statements, node: Operation) -> Value:
-    a, b = (s.held(value, "int64") for value in node.values)
-    safe, zero, minus_one = _safe(s, node.values[1])
+def divide_whole(s: Statements, node: Operation) -> Value:
+    a, b = (s.hold(value, "int64") for value in node.values)
+    safe, zero, minus_one = _make_safe(s, node.values[1])
     floored = s.put(f"{a} // {safe}")
     inexact = s.put(f"({floored} * {safe} != {a}) & (({a} < 0) != ({b} < 0))")
-    quotient = s.chosen(minus_one, s.put(f"-{a}"), s.put(f"{floored} + 1 if {inexact} else {floored}"))
+    quotient = s.choose(minus_one, s.put(f"-{a}"), s.put(f"{floored} + 1 if {inexact} else {floored}"))
     overflow = s.both(minus_one, s.put(f"{a} == {-INT64}")) if node.values[0].low == -INT64 else NEVER
     return any_value(quotient, node.type, error=s.either(zero, overflow))
 
 
-def _modulo(s: Statements, node: Operation) -> Value:
+def remainder(s: Statements, node: Operation) -> Value:
     """The remainder with the sign of the dividend."""
     a, b = node.values
     if node.type.is_floating:
-        return replace(_float(node.type, _fmod(s, node.type, a.text, b.text)), error=_zero(s, b))
-    safe, zero, _ = _safe(s, b)
-    text = s.remainder(s.held(a, "int64"), s.held(b, "int64"), safe)
-    return replace(s.fitted(text, "int64", node.type, min(a.low, 0), max(a.high, 0)), error=zero)
+        return replace(_float(node.type, _fmod(s, node.type, a.text, b.text)), error=_is_zero(s, b))
+    safe, zero, _ = _make_safe(s, b)
+    text = s.remainder(s.hold(a, "int64"), s.hold(b, "int64"), safe)
+    return replace(s.fit(text, "int64", node.type, min(a.low, 0), max(a.high, 0)), error=zero)
 
 
 def _fmod(s: Statements, type: Type, a: str, b: str) -> str:
@@ -148,55 +139,77 @@ def _fmod(s: Statements, type: Type, a: str, b: str) -> str:
     return s.put(f"np.float32({text})") if type == FLOAT else text
 
 
-def _pmod(s: Statements, node: Operation) -> Value:
+def positive_remainder(s: Statements, node: Operation) -> Value:
     """The remainder that is positive for a positive divisor."""
-    first = _modulo(s, node)
+    first = remainder(s, node)
     r, b = first.text, node.values[1].text
     if node.type.is_floating:
         again = _fmod(s, node.type, s.put(f"{r} + {b}"), b)
         return replace(first, text=s.put(f"{r} if ({r} >= 0) | ({r} != {r}) else {again}"))
     limit = limit_of(node.type)
     moved = s.put(f"np.int64({r}) + np.int64({b})")
-    if limit != INT64:  # wraps in its own type
-        moved = s.put(f"(({moved} + {limit}) & {2 * limit - 1}) - {limit}")
-    safe, zero, _ = _safe(s, node.values[1])
-    again = s.remainder(moved, s.held(node.values[1], "int64"), safe)
+    if limit != INT64:  # wraps in 32 bits
+        moved = s.put(f"(({moved} + {2**31}) & {2**32 - 1}) - {2**31}")
+    safe, zero, _ = _make_safe(s, node.values[1])
+    again = s.remainder(moved, s.hold(node.values[1], "int64"), safe)
     chosen = s.put(f"np.int64({r}) if {r} >= 0 else {again}")
-    return replace(s.fitted(chosen, "int64", node.type, -limit, limit - 1), error=zero)
+    return replace(s.fit(chosen, "int64", node.type, -limit, limit - 1), error=zero)
 
 
-def _abs(s: Statements, node: Operation) -> Value:
+def combine_bits(text: str) -> Code:
+    """Bitwise operators, on numbers held in one type."""
+
+    def apply(s: Statements, node: Operation) -> Value:
+        dtype = dtype_of(node.type)
+        operands = [s.hold(value, dtype) for value in node.values]
+        return any_value(s.put(f"np.{dtype}({text.format(*operands)})"), node.type)
+
+    return apply
+
+
+def count_units(unit: int) -> Code:
+    """Whole units since the epoch, of a date or a time."""
+
+    def apply(s: Statements, node: Operation) -> Value:
+        (time,) = node.values
+        return any_value(time.text if unit == 1 else s.put(f"{time.text} // {unit}"), node.type)
+
+    return apply
+
+
+def absolute(s: Statements, node: Operation) -> Value:
     (a,) = node.values
     if a.is_floating:
         return _float(node.type, s.put(f"abs({a.text})"))
     dtype = "int64" if a.dtype == "int64" else "int32"
-    size = s.put(f"np.{dtype}(abs({s.held(a, dtype)}))")
+    size = s.put(f"np.{dtype}(abs({s.hold(a, dtype)}))")
     limit = limit_of(node.type)
     error = s.put(f"{a.text} == {-limit}") if a.low <= -limit else NEVER
     return Value(size, dtype, error=error, low=0, high=limit - 1)
 
 
-def _integer_part(function: str) -> Operator:
+def to_whole(function: str) -> Code:
     def apply(s: Statements, node: Operation) -> Value:
         (a,) = node.values
         if not a.is_floating:
             return a
         whole = s.put(f"np.{function}({a.text})")
         fits = s.put(f"({whole} >= {float(-INT64)!r}) & ({whole} < {float(INT64)!r})")
-        made = any_value(s.put(f"np.int64({s.chosen(fits, whole, 'np.float64(0)')})"), node.type)
+        made = any_value(s.put(f"np.int64({s.choose(fits, whole, 'np.float64(0)')})"), node.type)
         is_nan = s.put(f"{a.text} != {a.text}") if a.may_be_nan else NEVER  # 0, as the JVM converts it
-        return replace(made, error=s.negated(s.either(fits, is_nan)))
+        return replace(made, error=s.negate(s.either(fits, is_nan)))
 
     return apply
 
 
-def rounded(s: Statements, type: Type, value: Value, places: int) -> Value:
+def round_half_up(s: Statements, node: Operation) -> Value:
     """Half away from zero, at a decimal place."""
+    type, (value,), places = node.type, node.values, node.constants[0] if node.constants else 0
     if value.is_floating:
-        return _rounded_float(s, type, value, places)
+        return _round_float(s, type, value, places)
     if places >= 0 or places < -19:
         return value if places >= 0 else any_value("np.int64(0)", type)
-    a = s.held(value, "int64")
+    a = s.hold(value, "int64")
     if places == -19:  # 10^19 or 0, and only 0 fits
         error = s.put(f"({a} >= {5 * 10**18}) | ({a} <= {-5 * 10**18})")
         return Value("np.int64(0)", "int64", error=error)
@@ -205,10 +218,10 @@ def rounded(s: Statements, type: Type, value: Value, places: int) -> Value:
     up = s.put(f"{unit} if {rest} >= {unit // 2} else {-unit} if {rest} <= {-unit // 2} else 0")
     most = max(-value.low, value.high)
     base = Value(s.put(f"{a} - {rest}"), "int64", low=-most, high=most)
-    return s.summed("+", type, base, Value(up, "int64", low=-unit, high=unit))
+    return s.add("+", type, base, Value(up, "int64", low=-unit, high=unit))
 
 
-def _rounded_float(s: Statements, type: Type, value: Value, places: int) -> Value:
+def _round_float(s: Statements, type: Type, value: Value, places: int) -> Value:
     """Spark rounds the shortest decimal text that reads back as the value.
 
     Let the value have b bits. While ``|a| * 10^(places+1) < 2^(b-1)``, no two decimals of places + 1
@@ -239,63 +252,4 @@ def _rounded_float(s: Statements, type: Type, value: Value, places: int) -> Valu
     count = s.put(f"{base} - 1.0 + {steps}")
     result = s.put(f"np.copysign({count} {'/' if places >= 0 else '*'} {unit!r}, np.float64({value.text}))")
     text = s.put(f"np.float32({result})") if type == FLOAT else result
-    return replace(value, text=s.chosen(s.put(f"{size} < {near!r}"), text, value.text), error=between)
-
-
-def _compared(text: Callable[[Statements, Value, Value], str]) -> Operator:
-    return lambda s, node: Value(text(s, *node.values), "bool_")
-
-
-def _sign(s: Statements, node: Operation) -> Value:
-    x = node.values[0].text
-    return _float(node.type, s.put(f"{x} if ({x} != {x}) | ({x} == 0.0) else np.copysign(1.0, {x})"))
-
-
-def _real(text: str, null: str = "") -> Operator:
-    """A function on doubles; NULL where `null` holds."""
-
-    def apply(s: Statements, node: Operation) -> Value:
-        names = [value.text for value in node.values]
-        return replace(
-            _float(node.type, s.put(text.format(*names))), null=s.put(null.format(*names)) if null else NEVER
-        )
-
-    return apply
-
-
-OPERATORS: dict[str, Operator] = {
-    "+": _added("+"),
-    "-": _added("-"),
-    "datediff": _added("-"),
-    "*": _times,
-    "/": _over,
-    "div": _div,
-    "%": _modulo,
-    "pmod": _pmod,
-    "abs": _abs,
-    "floor": _integer_part("floor"),
-    "ceil": _integer_part("ceil"),
-    "NOT": lambda s, node: Value(s.negated(node.values[0].text), "bool_"),
-    "=": _compared(lambda s, a, b: s.equal(a, b)),
-    "<>": _compared(lambda s, a, b: s.negated(s.equal(a, b))),
-    "<": _compared(lambda s, a, b: s.less(a, b)),
-    "<=": _compared(lambda s, a, b: s.not_greater(a, b)),
-    ">": _compared(lambda s, a, b: s.less(b, a)),
-    ">=": _compared(lambda s, a, b: s.not_greater(b, a)),
-    "sign": _sign,
-    "sqrt": _real("np.sqrt({0})"),
-    "exp": _real("np.exp({0})"),
-    "ln": _real("np.log({0})", null="{0} <= 0.0"),
-    "log10": _real("np.log10({0})", null="{0} <= 0.0"),
-    "sin": _real("np.sin({0})"),
-    "cos": _real("np.cos({0})"),
-    "tan": _real("np.tan({0})"),
-    "asin": _real("np.arcsin({0})"),
-    "acos": _real("np.arccos({0})"),
-    "atan": _real("np.arctan({0})"),
-    "atan2": _real("np.arctan2({0} + 0.0, {1} + 0.0)"),
-    "pow": _real("np.nan if ({1} != {1}) | ((abs({0}) == 1.0) & (abs({1}) == np.inf)) else np.power({0}, {1})"),
-    "radians": _real("{0} * 0.017453292519943295"),
-    "degrees": _real("{0} * 57.29577951308232"),
-}
-"""Operators that never see NULL: statements for their result, with a flag where they raise by themselves."""
+    return replace(value, text=s.choose(s.put(f"{size} < {near!r}"), text, value.text), error=between)

@@ -17,18 +17,18 @@ _AT_END = {True: r"(?:\r\n)?\z", False: rf"[{_LINE_ENDS}]?\z"}
 _SPECIAL = frozenset(r"\.[]{}()*+?^$|")
 
 
-def portable(pattern: str, *, after_crlf: bool = False) -> str:
+def to_re2(pattern: str, *, after_crlf: bool = False) -> str:
     r"""The pattern for RE2: it finds something in exactly the strings in which Java does.
 
     `after_crlf` says whether that is true of strings that end in CR LF, or of all others.
 
-    >>> print(portable(r"a.c\d+$"))
+    >>> print(to_re2(r"a.c\d+$"))
     a[^\n\r\x{85}\x{2028}\x{2029}]c[0-9]+[\n\r\x{85}\x{2028}\x{2029}]?\z
     """
     return "".join(_Reader(pattern, after_crlf).alternatives())
 
 
-def refused(pattern: str, why: str) -> EvaluationError:
+def pattern_error(pattern: str, why: str) -> EvaluationError:
     """The error for a pattern that other engines than Java's read in another way, or not at all."""
     return EvaluationError(
         f"RLIKE: a worker does not know {why} in the pattern {pattern!r}; compute a column before the join, if it is a "
@@ -45,7 +45,7 @@ class _Reader:
         self.at = 4 if self.ignores_case else 0
 
     def error(self, why: str) -> EvaluationError:
-        return refused(self.pattern, why)
+        return pattern_error(self.pattern, why)
 
     def peek(self) -> str:
         return self.pattern[self.at : self.at + 1]

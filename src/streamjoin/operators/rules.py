@@ -1,7 +1,8 @@
-"""What each operator and function accepts and yields: Spark's ANSI rules, on our types.
+"""What operators accept and yield: Spark's ANSI rules, on our types.
 
-`apply` returns the typed call with the implicit casts that Spark would insert, or raises `Mismatch`. What Spark
-alone understands has the type `UNKNOWN`; an operator that meets it stays in the tree but is left to Spark.
+A rule takes the operator's name and its arguments. It returns the typed call with the implicit casts that Spark would
+insert, or raises `Mismatch`. What Spark alone understands has the type `UNKNOWN`; an operator that meets it stays in
+the tree but is left to Spark.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,26 +15,28 @@ from streamjoin.operators.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
-    INTEGRAL_DIGITS,
-    INTEGRAL_RANGE,
     INTERVAL,
     INTERVAL_DAY,
-    MAX_PRECISION,
     SMALLINT,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     TINYINT,
     UNKNOWN,
     VOID,
     Type,
     decimal,
 )
+from streamjoin.operators.widening import common_type, decimal_result, is_foreign, to_decimal, wider_number
 
-Rule = Callable[[str, Sequence[Expr]], Expr]
 COMPARISONS = frozenset(("=", "<=>", "<>", "<", "<=", ">", ">="))
+
+
+_COLLECTIONS = ("array", "map", "struct")
+
+
+class LeftToSpark(Exception):
+    """A call that only Spark knows."""
 
 
 class Mismatch(Exception):
@@ -44,98 +47,16 @@ class Mismatch(Exception):
         self.at = at
 
 
-def apply(op: str, args: Sequence[Expr]) -> Expr:
-    """Type one call.
-
-    >>> from streamjoin.operators.expr import Column
-    >>> apply("+", (Column(INT, "l", ("x",)), Column(DOUBLE, "r", ("a",)))).type.name
-    'double'
-    """
-    rule, least, most = RULES[op]
-    if not least <= len(args) <= most:
-        wanted = str(least) if least == most else f"{least} or more" if most > 9 else f"{least} or {most}"
-        raise Mismatch(f"{op} takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
-    return rule(op, args)
-
-
 def cast(expr: Expr, type: Type) -> Expr:
     """The expression as a value of `type`, cast implicitly where it is another one."""
     return expr if expr.type == type else Cast(type, expr, implicit=True, span=expr.span)
-
-
-def common_type(types: Sequence[Type]) -> Type | None:
-    """The type in which Spark compares values of these types; None where it refuses to."""
-    return reduce(lambda a, b: a and _wider(a, b), types[1:], types[0])  # type: ignore[arg-type,return-value]
-
-
-def _wider(a: Type, b: Type) -> Type | None:
-    if a == b or b == VOID:
-        return a
-    if a == VOID:
-        return b
-    if UNKNOWN in (a, b) or (STRING in (a, b) and (b if a == STRING else a).name in _FROM_STRING):
-        return UNKNOWN  # Spark casts the string to the other's type, by rules that it keeps to itself
-    if a.is_numeric and b.is_numeric:
-        return _wider_number(a, b)
-    if {a, b} <= {DATE, TIMESTAMP, TIMESTAMP_NTZ}:
-        return TIMESTAMP if TIMESTAMP in (a, b) else TIMESTAMP_NTZ
-    if a.is_interval and b.is_interval:
-        return INTERVAL
-    return UNKNOWN if _is_foreign(a) and _is_foreign(b) else None
-
-
-def _is_foreign(type: Type) -> bool:
-    """Whether it is a type that only Spark computes with, as arrays are."""
-    return not (type.is_numeric or type.is_plain or type in (STRING, BINARY, VOID, UNKNOWN))
-
-
-_FROM_STRING = frozenset(
-    type.name
-    for type in (BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, DOUBLE, decimal(1, 0), *INTEGRAL_DIGITS)
-)
-
-
-def _wider_number(a: Type, b: Type) -> Type:
-    if a.is_integral and b.is_integral:
-        return max(a, b, key=list(INTEGRAL_RANGE).index)
-    if a.is_floating or b.is_floating:
-        return FLOAT if a == b == FLOAT else DOUBLE
-    a, b = _as_decimal(a), _as_decimal(b)
-    scale = max(a.scale, b.scale)
-    return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
-
-
-def _as_decimal(type: Type) -> Type:
-    return decimal(INTEGRAL_DIGITS[type], 0) if type.is_integral else type
 
 
 def _decimal_operand(expr: Expr) -> Expr:
     """An operand of decimal arithmetic; an integer constant takes only the digits that it has."""
     if isinstance(expr, Literal) and expr.type.is_integral:
         return cast(expr, decimal(len(str(abs(expr.value))), 0))
-    return cast(expr, _as_decimal(expr.type))
-
-
-def _adjusted(precision: int, scale: int) -> Type:
-    """Keep the digits before the point when a result would need more than 38."""
-    if precision <= MAX_PRECISION:
-        return decimal(precision, scale)
-    return decimal(MAX_PRECISION, max(MAX_PRECISION - (precision - scale), min(scale, 6)))
-
-
-def _decimal_result(op: str, a: Type, b: Type) -> Type:
-    whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
-    scale = max(a.scale, b.scale)
-    match op:
-        case "+" | "-":
-            return _adjusted(max(whole_a, whole_b) + scale + 1, scale)
-        case "*":
-            return _adjusted(a.precision + b.precision + 1, a.scale + b.scale)
-        case "/":
-            scale = max(6, a.scale + b.precision + 1)
-            return _adjusted(whole_a + b.scale + scale, scale)
-        case _:
-            return _adjusted(min(whole_a, whole_b) + scale, scale)
+    return cast(expr, to_decimal(expr.type))
 
 
 def _refuse(op: str, args: Sequence[Expr]) -> Mismatch:
@@ -143,18 +64,18 @@ def _refuse(op: str, args: Sequence[Expr]) -> Mismatch:
     return Mismatch(f"{op} is not defined for {given}")
 
 
-def _arithmetic(op: str, args: Sequence[Expr]) -> Expr:
+def type_arithmetic(op: str, args: Sequence[Expr]) -> Expr:
     if len(args) == 1:
-        return _same_type(op, args)
+        return type_same(op, args)
     a, b = args
-    if (type := _temporal(op, a.type, b.type)) is not None:
+    if (type := _temporal_type(op, a.type, b.type)) is not None:
         return Call(type, op, (a, b))
     if not (a.type.is_numeric and b.type.is_numeric):
-        return _left_to_spark(op, args)
+        return _leave_to_spark(op, args)
     if not (a.type.is_floating or b.type.is_floating) and (a.type.is_decimal or b.type.is_decimal):
         a, b = _decimal_operand(a), _decimal_operand(b)
-        return Call(BIGINT if op == "div" else _decimal_result(op, a.type, b.type), op, (a, b))
-    type = DOUBLE if op == "/" else _wider_number(a.type, b.type)
+        return Call(BIGINT if op == "div" else decimal_result(op, a.type, b.type), op, (a, b))
+    type = DOUBLE if op == "/" else wider_number(a.type, b.type)
     if op == "div":
         if type.is_floating:
             raise _refuse(op, args)
@@ -162,7 +83,7 @@ def _arithmetic(op: str, args: Sequence[Expr]) -> Expr:
     return Call(type, op, (cast(a, type), cast(b, type)))
 
 
-def _temporal(op: str, a: Type, b: Type) -> Type | None:
+def _temporal_type(op: str, a: Type, b: Type) -> Type | None:
     """Dates and times moved by an interval or a number of days, and their differences."""
     if a.is_interval and b.is_interval and op in ("+", "-"):
         return INTERVAL_DAY if a == b == INTERVAL_DAY else INTERVAL
@@ -176,39 +97,39 @@ def _temporal(op: str, a: Type, b: Type) -> Type | None:
     return DATE if point == DATE and shift in (TINYINT, SMALLINT, INT) else None
 
 
-def _left_to_spark(op: str, args: Sequence[Expr]) -> Expr:
+def _leave_to_spark(op: str, args: Sequence[Expr]) -> Expr:
     """Arithmetic that Spark may have a rule for: on strings, NULL, scaled intervals, types of its own."""
     types = [arg.type for arg in args]
     never = any(type in (BOOLEAN, BINARY) or type.name.startswith(_COLLECTIONS) for type in types)
-    perhaps = any(type in (UNKNOWN, STRING, VOID) or _is_foreign(type) for type in types)
+    perhaps = any(type in (UNKNOWN, STRING, VOID) or is_foreign(type) for type in types)
     scaled = op in ("*", "/") and any(type.is_interval for type in types) and any(type.is_numeric for type in types)
     if never or (types == [STRING, STRING] and op in INFIX) or not (perhaps or scaled):
         raise _refuse(op, args)
     return Call(UNKNOWN, op, tuple(args))
 
 
-def _comparison(op: str, args: Sequence[Expr]) -> Expr:
+def type_comparison(op: str, args: Sequence[Expr]) -> Expr:
     a, b = args
     type = common_type([a.type, b.type])
     if type is None or type.name.startswith(("map", "variant")):
         raise Mismatch(f"cannot compare {a.type} with {b.type}")
-    if _is_foreign(type):
+    if is_foreign(type):
         type = UNKNOWN
     return Call(BOOLEAN, op, (cast(a, type), cast(b, type)))
 
 
-def _logical(op: str, args: Sequence[Expr]) -> Expr:
+def type_logic(op: str, args: Sequence[Expr]) -> Expr:
     for arg in args:
         if arg.type not in (BOOLEAN, VOID, UNKNOWN):
             raise Mismatch(f"{op} takes conditions, but {arg} is {arg.type}", arg)
     return Call(BOOLEAN, op, tuple(args))
 
 
-def _is_null(op: str, args: Sequence[Expr]) -> Expr:
+def type_test(op: str, args: Sequence[Expr]) -> Expr:
     return Call(BOOLEAN, op, tuple(args))
 
 
-def _unified(op: str, args: Sequence[Expr]) -> Expr:
+def type_choice(op: str, args: Sequence[Expr]) -> Expr:
     """All arguments come to one type, which is also the result's."""
     return Call(*_unify(op, args))
 
@@ -220,51 +141,70 @@ def _unify(op: str, args: Sequence[Expr]) -> tuple[Type, str, tuple[Expr, ...]]:
     return type, op, tuple(cast(arg, type) for arg in args)
 
 
-def _in(op: str, args: Sequence[Expr]) -> Expr:
+def type_in(op: str, args: Sequence[Expr]) -> Expr:
     _, _, unified = _unify(op, args)
     return Call(BOOLEAN, op, unified)
 
 
-def _case(op: str, args: Sequence[Expr]) -> Expr:
+def type_case(op: str, args: Sequence[Expr]) -> Expr:
     """Conditions and values in turn, the default last."""
-    conditions = _logical(op, args[:-1:2]).children
+    conditions = type_logic(op, args[:-1:2]).children
     type, _, values = _unify(op, (*args[1::2], args[-1]))
     pairs = zip(conditions, values[:-1], strict=True)
     return Call(type, op, (*(part for pair in pairs for part in pair), values[-1]))
 
 
-def _same_type(op: str, args: Sequence[Expr]) -> Expr:
+def type_same(op: str, args: Sequence[Expr]) -> Expr:
     (arg,) = args
     if arg.type.is_numeric or arg.type.is_interval:
         return Call(arg.type, op, (arg,))
-    return _left_to_spark(op, args)
+    return _leave_to_spark(op, args)
 
 
-def _doubles(op: str, args: Sequence[Expr]) -> Expr:
+def type_doubles(op: str, args: Sequence[Expr]) -> Expr:
     if all(arg.type.is_numeric for arg in args):
         return Call(DOUBLE, op, tuple(cast(arg, DOUBLE) for arg in args))
     if any(arg.type.is_interval or arg.type == DATE or arg.type.is_timestamp for arg in args):
         raise _refuse(op, args)
-    return _left_to_spark(op, args)
+    return _leave_to_spark(op, args)
 
 
-def _whole(op: str, args: Sequence[Expr]) -> Expr:
-    """Floor and ceil."""
+def type_whole(op: str, args: Sequence[Expr]) -> Expr:
+    """Floor and ceil; with a number of places they are Spark's."""
+    if len(args) == 2:
+        raise LeftToSpark
     (arg,) = args
     if arg.type.is_decimal:
         whole = arg.type.precision - arg.type.scale
         return Call(decimal(whole + bool(arg.type.scale), 0), op, (arg,))
     if not arg.type.is_numeric:
-        return _left_to_spark(op, args)
+        return _leave_to_spark(op, args)
     return Call(BIGINT, op, (arg if arg.type.is_integral else cast(arg, DOUBLE),))
 
 
-def _round(op: str, args: Sequence[Expr]) -> Expr:
+def type_is_nan(op: str, args: Sequence[Expr]) -> Expr:
+    (arg,) = args
+    if arg.type == BOOLEAN or (arg.type.is_plain and not arg.type.is_numeric):
+        raise _refuse(op, args)
+    if not arg.type.is_floating:
+        arg = cast(arg, DOUBLE if arg.type.is_numeric or arg.type == VOID else UNKNOWN)
+    return Call(BOOLEAN, op, (arg,))
+
+
+def type_bits(op: str, args: Sequence[Expr]) -> Expr:
+    """Bitwise operators."""
+    if not all(arg.type.is_integral for arg in args):
+        return _leave_to_spark(op, args)
+    type = reduce(wider_number, (arg.type for arg in args))
+    return Call(type, op, tuple(cast(arg, type) for arg in args))
+
+
+def type_round(op: str, args: Sequence[Expr]) -> Expr:
     arg, places = args[0], args[1] if len(args) > 1 else None
     if places is not None and not (isinstance(places, Literal) and places.type.is_integral):
         raise Mismatch(f"round takes a whole number of places, not {places}")
     if not arg.type.is_numeric:
-        return _left_to_spark(op, args)
+        return _leave_to_spark(op, args)
     type = arg.type
     if type.is_decimal:
         scale = places.value if isinstance(places, Literal) else 0
@@ -274,62 +214,21 @@ def _round(op: str, args: Sequence[Expr]) -> Expr:
     return Call(type, op, tuple(args))
 
 
-def _days_between(op: str, args: Sequence[Expr]) -> Expr:
+def type_conversion(takes: Type, yields: Type) -> Callable[[str, Sequence[Expr]], Expr]:
+    """The rule of a function from one type to another; dates and times are cast, of anything else Spark knows."""
+
+    def rule(op: str, args: Sequence[Expr]) -> Expr:
+        (arg,) = args
+        if arg.type not in (takes, VOID) and not (takes.is_timestamp and arg.type.is_timestamp):
+            raise LeftToSpark
+        return Call(yields, op, (cast(arg, takes),))
+
+    return rule
+
+
+def type_days_between(op: str, args: Sequence[Expr]) -> Expr:
     if all(arg.type == DATE or arg.type.is_timestamp for arg in args):
         return Call(INT, op, tuple(cast(arg, DATE) for arg in args))
     if any(arg.type.is_numeric or arg.type == BOOLEAN for arg in args):
         raise _refuse(op, args)
     return Call(UNKNOWN, op, tuple(args))
-
-
-_COLLECTIONS = ("array", "map", "struct")
-_MANY = 10**6
-
-RULES: dict[str, tuple[Rule, int, int]] = {
-    "AND": (_logical, 2, 2),
-    "OR": (_logical, 2, 2),
-    "NOT": (_logical, 1, 1),
-    "IS TRUE": (_logical, 1, 1),
-    "IS FALSE": (_logical, 1, 1),
-    "IS NULL": (_is_null, 1, 1),
-    "IN": (_in, 2, _MANY),
-    "CASE": (_case, 3, _MANY),
-    "coalesce": (_unified, 1, _MANY),
-    "least": (_unified, 2, _MANY),
-    "greatest": (_unified, 2, _MANY),
-    "+": (_arithmetic, 2, 2),
-    "-": (_arithmetic, 1, 2),
-    "*": (_arithmetic, 2, 2),
-    "/": (_arithmetic, 2, 2),
-    "%": (_arithmetic, 2, 2),
-    "pmod": (_arithmetic, 2, 2),
-    "div": (_arithmetic, 2, 2),
-    "abs": (_same_type, 1, 1),
-    "floor": (_whole, 1, 1),
-    "ceil": (_whole, 1, 1),
-    "round": (_round, 1, 2),
-    "datediff": (_days_between, 2, 2),
-    **dict.fromkeys(COMPARISONS, (_comparison, 2, 2)),
-    **dict.fromkeys(
-        (
-            *("sqrt", "exp", "ln", "log10", "sign", "radians", "degrees"),
-            *("sin", "cos", "tan", "asin", "acos", "atan"),
-        ),
-        (_doubles, 1, 1),
-    ),
-    **dict.fromkeys(("pow", "atan2"), (_doubles, 2, 2)),
-}
-"""Every operator and function that is understood: its rule, and how many arguments it takes."""
-
-SYNONYMS = {
-    "power": "pow",
-    "ceiling": "ceil",
-    "signum": "sign",
-    "mod": "%",
-    "negative": "-",
-    "nvl": "coalesce",
-    "ifnull": "coalesce",
-    "date_diff": "datediff",
-    "isnull": "IS NULL",
-}
-"""Other names of the same functions."""

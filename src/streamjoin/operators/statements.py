@@ -5,8 +5,11 @@ beside it: that it is NULL, and that Spark would raise. The error flag may also 
 be costly to compute: such pairs are left to `evaluate`, which has the last word.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from streamjoin.operators.types import (
     BOOLEAN,
@@ -83,6 +86,16 @@ def no_value(type: Type, **known: Any) -> Value:
     return any_value(NEVER if dtype_of(type) == "bool_" else f"np.{dtype_of(type)}(0)", type, **known)
 
 
+@dataclass(frozen=True)
+class Operation:
+    """An operator's result type, its operands with their own types, and those of them that are constants by rule."""
+
+    type: Type
+    values: Sequence[Value]
+    types: Sequence[Type]
+    constants: Sequence[Any] = ()
+
+
 @dataclass
 class Statements:
     """Assignments in order, each text only once, and logic on flags that leaves out what is known beforehand."""
@@ -100,32 +113,32 @@ class Statements:
 
     def either(self, *flags: str) -> str:
         """That at least one flag is set."""
-        return self._joined(" | ", ALWAYS, NEVER, flags)
+        return self._join(" | ", ALWAYS, NEVER, flags)
 
     def both(self, *flags: str) -> str:
         """That all flags are set."""
-        return self._joined(" & ", NEVER, ALWAYS, flags)
+        return self._join(" & ", NEVER, ALWAYS, flags)
 
-    def _joined(self, operator: str, deciding: str, neutral: str, flags: tuple[str, ...]) -> str:
+    def _join(self, operator: str, deciding: str, neutral: str, flags: tuple[str, ...]) -> str:
         if deciding in flags:
             return deciding
         needed = list(dict.fromkeys(flag for flag in flags if flag != neutral))
         return self.put(operator.join(needed)) if len(needed) > 1 else needed[0] if needed else neutral
 
-    def negated(self, flag: str) -> str:
+    def negate(self, flag: str) -> str:
         """That the flag is not set."""
         if flag not in self._opposites:
             opposite = self.put(f"not {flag}")
             self._opposites |= {flag: opposite, opposite: flag}
         return self._opposites[flag]
 
-    def chosen(self, flag: str, a: str, b: str) -> str:
+    def choose(self, flag: str, a: str, b: str) -> str:
         """`a` where the flag is set, else `b`."""
         if flag in (NEVER, ALWAYS) or a == b:
             return a if flag == ALWAYS else b
         return self.put(f"{a} if {flag} else {b}")
 
-    def held(self, value: Value, dtype: str) -> str:
+    def hold(self, value: Value, dtype: str) -> str:
         """The value held in another type."""
         return value.text if value.dtype == dtype else self.put(f"np.{dtype}({value.text})")
 
@@ -152,11 +165,11 @@ class Statements:
         return self.put(f"not {y} < {x}" if not a.may_be_nan else f"({x} <= {y}) | ({y} != {y})")
 
     def _comparable(self, value: Value) -> str:
-        return self.held(value, "int8") if value.dtype == "bool_" else value.text
+        return self.hold(value, "int8") if value.dtype == "bool_" else value.text
 
     # Whole numbers
 
-    def fitted(self, text: str, dtype: str, type: Type, low: int, high: int) -> Value:
+    def fit(self, text: str, dtype: str, type: Type, low: int, high: int) -> Value:
         """A whole number between low and high, computed without overflow, brought into its type."""
         limit = limit_of(type)
         error = self.either(
@@ -167,24 +180,24 @@ class Statements:
         narrow = limit <= 2**31 and dtype == "int64"
         return replace(value, text=self.put(f"np.int32({text})"), dtype="int32") if narrow else value
 
-    def summed(self, sign: str, type: Type, a: Value, b: Value) -> Value:
+    def add(self, sign: str, type: Type, a: Value, b: Value) -> Value:
         """A sum or difference of whole numbers, in 32 bits where those hold its type."""
         low, high = (a.low + b.low, a.high + b.high) if sign == "+" else (a.low - b.high, a.high - b.low)
         dtype = "int64" if "int64" in (a.dtype, b.dtype) or limit_of(type) > 2**31 else "int32"
-        x, y = self.held(a, dtype), self.held(b, dtype)
+        x, y = self.hold(a, dtype), self.hold(b, dtype)
         total = self.put(f"np.{dtype}({x} {sign} {y})")
         bits = 2**31 if dtype == "int32" else INT64
         if -bits <= low and high < bits:
-            return self.fitted(total, dtype, type, low, high)
+            return self.fit(total, dtype, type, low, high)
         wrapped = f"({x} ^ {total}) & ({y} ^ {total})" if sign == "+" else f"({x} ^ {y}) & ({x} ^ {total})"
         return replace(any_value(total, type), dtype=dtype, error=self.put(f"np.{dtype}({wrapped}) < 0"))
 
-    def multiplied(self, type: Type, a: Value, b: Value) -> Value:
+    def multiply(self, type: Type, a: Value, b: Value) -> Value:
         """A product of whole numbers."""
         ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-        product = self.put(f"{self.held(a, 'int64')} * {self.held(b, 'int64')}")
+        product = self.put(f"{self.hold(a, 'int64')} * {self.hold(b, 'int64')}")
         if min(ends) >= -INT64 and max(ends) < INT64:
-            return self.fitted(product, "int64", type, min(ends), max(ends))
+            return self.fit(product, "int64", type, min(ends), max(ends))
         size = self.put(f"abs(np.float64({a.text}) * np.float64({b.text}))")
         return any_value(product, type, error=self.put(f"{size} > {SURELY_FITS!r}"))
 
@@ -192,3 +205,42 @@ class Statements:
         """That of int64 numbers, with the sign of the dividend; `safe` is b, or 1 where b is 0 or -1."""
         floored = self.put(f"{a} % {safe}")
         return self.put(f"{floored} - {safe} if ({floored} != 0) & (({a} < 0) != ({b} < 0)) else {floored}")
+
+    # Logic
+
+    def is_true(self, value: Value) -> str:
+        """That a condition is neither false nor NULL."""
+        return self.both(value.text, self.negate(value.null))
+
+    def is_false(self, value: Value) -> str:
+        """That a condition is neither true nor NULL."""
+        return self.both(self.negate(value.text), self.negate(value.null))
+
+    def first_of(self, pairs: list[tuple[str, Value]]) -> tuple[str, str, str]:
+        """The text, NULL and error flag of the first value whose flag is set; the last one's is."""
+        common = common_dtype([value for _, value in pairs])
+        (_, last), *before = reversed(pairs)
+        text, null, error = self.hold(last, common), last.null, last.error
+        for flag, value in before:
+            text = self.choose(flag, self.hold(value, common), text)
+            null = self.either(self.both(flag, value.null), self.both(self.negate(flag), null))
+            error = self.either(self.both(flag, value.error), self.both(self.negate(flag), error))
+        return text, null, error
+
+
+def common_dtype(values: Sequence[Value]) -> str:
+    """The widest: values of one type differ only in how many bits hold a whole number."""
+    return max((value.dtype for value in values), key=lambda dtype: np.dtype(getattr(np, dtype)).itemsize)
+
+
+def join_values(values: Sequence[Value], text: str, null: str, error: str) -> Value:
+    """The value that is one of several."""
+    return Value(
+        text,
+        common_dtype(values),
+        null,
+        error,
+        min(value.low for value in values),
+        max(value.high for value in values),
+        any(value.may_be_nan for value in values),
+    )

@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from streamjoin.operators.arithmetic import DIVISIONS, EvaluationError, NotEvaluable, can_cast
+from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, can_cast
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.operators.functions import PATTERNS
-from streamjoin.operators.rules import COMPARISONS, RULES
+from streamjoin.operators.registry import OPERATORS
+from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
-    DATE,
     INTEGRAL_RANGE,
     STRING,
     TIMESTAMP,
@@ -28,8 +27,7 @@ from streamjoin.operators.types import (
     Type,
 )
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
-from streamjoin.predicate.linear import MIRRORED, Difference, difference
-from streamjoin.spec.duration import UNITS
+from streamjoin.predicate.linear import MIRRORED, Difference, read_difference
 
 _NEVER_RAISE = frozenset(
     (
@@ -40,18 +38,14 @@ _NEVER_RAISE = frozenset(
 )
 """Functions of Spark's that have a value, if only NULL, for all that they are given."""
 
-GUARDING = frozenset(("CASE", "AND", "OR", "coalesce"))
-"""Operators whose first argument may keep Spark from evaluating the others."""
-
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_CAN_OVERFLOW = frozenset(("+", "-", "*", "abs", "round", "floor", "ceil", "datediff"))
 
 
 def classify(condition: Expr) -> tuple[Conjunct, ...]:
     """The conjuncts of a condition; one that is always true is left out."""
     keys = Keys()
-    parts = (_classified(part, keys) for part in split(_pushed(condition)))
-    return tuple(_merged([part for part in parts if part is not None]))
+    parts = (_classify_part(part, keys) for part in split(_push_not(condition)))
+    return tuple(_merge_bands([part for part in parts if part is not None]))
 
 
 @dataclass
@@ -76,17 +70,17 @@ class Keys:
         return self.known[key]
 
 
-def _pushed(expr: Expr) -> Expr:
+def _push_not(expr: Expr) -> Expr:
     """NOT moved down to the comparisons: sound in three-valued logic, and Spark orders NaN like any number."""
     match expr:
         case Call(op="NOT", args=(Call(op="NOT", args=(inner,)),)):
-            return _pushed(inner)
+            return _push_not(inner)
         case Call(op="NOT", args=(Call(op="AND" | "OR" as op, args=args),)):
-            return Call(BOOLEAN, "OR" if op == "AND" else "AND", tuple(_pushed(_not(arg)) for arg in args))
+            return Call(BOOLEAN, "OR" if op == "AND" else "AND", tuple(_push_not(_not(arg)) for arg in args))
         case Call(op="NOT", args=(Call(op=op) as inner,)) if op in _NEGATED:
             return replace(inner, op=_NEGATED[op])
         case Call(op="AND" | "OR"):
-            return expr.rebuilt(_pushed)
+            return expr.rebuild(_push_not)
     return expr
 
 
@@ -103,17 +97,17 @@ def split(expr: Expr) -> Iterator[Expr]:
         yield expr
 
 
-def _classified(part: Expr, keys: Keys) -> Conjunct | None:
+def _classify_part(part: Expr, keys: Keys) -> Conjunct | None:
     if not part.sides:
-        return None if _always(part) else _compiled(part, keys)
+        return None if _is_always_true(part) else _make_compiled(part, keys)
     if len(part.sides) == 1:
         return OneSided(part, keys.key(part))
     if isinstance(part, Call) and part.op in COMPARISONS:
         if (equi := _equi(part, keys)) is not None:
             return equi
-        if (found := difference(part)) is not None:
+        if (found := read_difference(part)) is not None:
             return _band(part, found, keys)
-    return _compiled(part, keys)
+    return _make_compiled(part, keys)
 
 
 def _band(part: Call, found: Difference, keys: Keys) -> Band:
@@ -121,7 +115,7 @@ def _band(part: Call, found: Difference, keys: Keys) -> Band:
     left, right = (
         keys.key(atom, atom.type if found.type.is_floating else found.type) for atom in (found.left, found.right)
     )
-    check = _on_machine(found.substituted(part, left, right))
+    check = _on_machine(found.substitute(part, left, right))
     return Band(part, left, right, found.lower, found.upper, found.margin, found.specials, check)
 
 
@@ -135,10 +129,10 @@ def _on_machine(expr: Expr) -> Expr | None:
     if not expr.type.is_plain or None in parts or reads_zone(expr):
         return None
     rest = iter(part for part in parts if part is not None)
-    return expr.rebuilt(lambda _: next(rest))
+    return expr.rebuild(lambda _: next(rest))
 
 
-def _always(part: Expr) -> bool:
+def _is_always_true(part: Expr) -> bool:
     return is_known(part) and evaluate(part, {}, {}) is True
 
 
@@ -165,13 +159,13 @@ def _equi(part: Call, keys: Keys) -> Equi | None:
     return Equi(part, left, right, part.op == "<=>")
 
 
-def _merged(parts: list[Conjunct]) -> Iterator[Conjunct]:
+def _merge_bands(parts: list[Conjunct]) -> Iterator[Conjunct]:
     """Two bounds on the same difference are one band."""
     bands: dict[tuple[Key, Key], Band] = {}
     for part in parts:
         if isinstance(part, Band):
             pair = (part.left, part.right)
-            bands[pair] = _intersection(bands[pair], part) if pair in bands else part
+            bands[pair] = _intersect(bands[pair], part) if pair in bands else part
     for part in parts:
         if not isinstance(part, Band):
             yield part
@@ -179,7 +173,7 @@ def _merged(parts: list[Conjunct]) -> Iterator[Conjunct]:
             yield band
 
 
-def _intersection(a: Band, b: Band) -> Band:
+def _intersect(a: Band, b: Band) -> Band:
     return Band(
         Call(BOOLEAN, "AND", (a.exact, b.exact)),
         a.left,
@@ -192,7 +186,7 @@ def _intersection(a: Band, b: Band) -> Band:
     )
 
 
-def _compiled(part: Expr, keys: Keys) -> Conjunct:
+def _make_compiled(part: Expr, keys: Keys) -> Conjunct:
     compiled = over_keys(part, keys, guarded=False)
     return Residual(part) if compiled is None else Compiled(compiled)
 
@@ -211,20 +205,20 @@ def over_keys(expr: Expr, keys: Keys, *, guarded: bool) -> Expr | None:
         case Cast(type=type, arg=Literal()) if type.is_plain and not reads_zone(expr):
             return expr if is_known(expr) else None
         case Cast(type=type, arg=arg) if type.is_plain and can_cast(arg.type, type) and not reads_zone(expr):
-            return _rebuilt(expr, keys, guarded) if arg.type.is_plain else None
-        case Call(op=op, type=type) if op in RULES and (type.is_plain or type == VOID):
+            return _rebuild(expr, keys, guarded) if arg.type.is_plain else None
+        case Call(op=op, type=type) if OPERATORS[op].is_compiled and (type.is_plain or type == VOID):
             expr = _in_whole_numbers(expr)
-            return None if reads_zone(expr) else _rebuilt(expr, keys, guarded)
+            return None if reads_zone(expr) else _rebuild(expr, keys, guarded)
     return None
 
 
-def _rebuilt(expr: Expr, keys: Keys, guarded: bool) -> Expr | None:
-    lazy = isinstance(expr, Call) and expr.op in GUARDING
+def _rebuild(expr: Expr, keys: Keys, guarded: bool) -> Expr | None:
+    lazy = isinstance(expr, Call) and OPERATORS[expr.op].guards
     parts = [over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
     if None in parts:
         return None
     rest = iter(part for part in parts if part is not None)
-    return expr.rebuilt(lambda _: next(rest))
+    return expr.rebuild(lambda _: next(rest))
 
 
 def _in_whole_numbers(expr: Call) -> Call:
@@ -254,25 +248,19 @@ def reads_zone(expr: Expr) -> bool:
         return expr.type == TIMESTAMP and not re.search(r"(Z|[+-]\d\d:?\d\d)'$", expr.text)
     if isinstance(expr, Cast):
         return TIMESTAMP in (expr.type, expr.arg.type) and expr.type != expr.arg.type
-    types = [child.type for child in expr.children]
-    if not isinstance(expr, Call) or expr.op not in ("+", "-") or TIMESTAMP not in (*types, expr.type):
-        return False
-    shifts = [child for child in expr.children if child.type.is_interval]
-    return (
-        DATE in types or not all(isinstance(s, Literal) and abs(s.value) < UNITS["day"] for s in shifts) or not shifts
-    )
+    return isinstance(expr, Call) and OPERATORS[expr.op].reads_zone(expr)
 
 
 def may_raise(expr: Expr) -> bool:
     """Whether Spark may raise when it evaluates an expression."""
     match expr:
         case Function(op=op, args=args):
-            return op in PATTERNS or any(map(may_raise, args))
+            return OPERATORS[op].may_raise(expr.type) or any(map(may_raise, args))
         case Opaque(pieces=pieces):
             return not _is_harmless("".join(piece if isinstance(piece, str) else "x" for piece in pieces))
         case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):
             return True
-        case Call(op=op, type=type) if op in DIVISIONS or (op in _CAN_OVERFLOW and not type.is_floating):
+        case Call(op=op, type=type) if OPERATORS[op].may_raise(type):
             return True
     return any(may_raise(child) for child in expr.children)
 

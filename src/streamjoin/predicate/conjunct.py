@@ -6,13 +6,11 @@ not decide by itself (`decides` is False), its written form `exact` has the last
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from streamjoin.operators.arithmetic import order_key
 from streamjoin.operators.expr import Call, Expr, Key
 from streamjoin.operators.types import DATE
-from streamjoin.predicate.linear import Bound, Margin, classes
+from streamjoin.predicate.linear import Bound, Margin
 from streamjoin.spec.duration import format_duration
 from streamjoin.spec.how import PRESERVED, How, emits_unmatched
 from streamjoin.spec.side import Side
@@ -50,12 +48,6 @@ class Equi(Conjunct):
         """Both sides of the equality."""
         return self.left, self.right
 
-    def admits(self, f: Any, g: Any) -> bool:
-        """Whether a pair of key values passes."""
-        if f is None or g is None:
-            return self.null_safe and f is g
-        return order_key(f) == order_key(g)
-
 
 @dataclass(frozen=True)
 class Band(Conjunct):
@@ -85,32 +77,18 @@ class Band(Conjunct):
         """Whether the bounds are the condition, so that nothing needs to be checked after them."""
         return self.margin.relative == 0 and self.margin.absolute == 0
 
-    def whole(self, scale: int = 1) -> tuple[int | None, int | None]:
+    def whole_bounds(self, scale: int = 1) -> tuple[int | None, int | None]:
         """The bounds as inclusive whole numbers, for keys that are whole multiples of ``1 / scale``."""
         lower = None if self.lower is None else _first_whole(Bound(self.lower.value * scale, self.lower.open))
         upper = None if self.upper is None else -_first_whole(Bound(-self.upper.value * scale, self.upper.open))
         return lower, upper
 
-    def admits(self, f: Any, g: Any) -> bool:
-        """Whether a pair of key values passes the narrowing test: always when the condition holds."""
-        if f is None or g is None:
-            return False
-        pair = classes(f), classes(g)
-        if pair != ("finite", "finite"):
-            return pair in self.specials
-        f, g = Fraction(f), Fraction(g)
-        margin = self.margin.at(f, g)
-        above = self.lower is None or _clears(f - g - self.lower.value + margin, self.lower.open and not margin)
-        return above and (
-            self.upper is None or _clears(self.upper.value + margin - (f - g), self.upper.open and not margin)
-        )
-
     def __str__(self) -> str:
-        below = f"{self._written(self.lower)} {'<' if self.lower.open else '<='} " if self.lower else ""
-        above = f" {'<' if self.upper.open else '<='} {self._written(self.upper)}" if self.upper else ""
+        below = f"{self._write_bound(self.lower)} {'<' if self.lower.open else '<='} " if self.lower else ""
+        above = f" {'<' if self.upper.open else '<='} {self._write_bound(self.upper)}" if self.upper else ""
         return f"{below}{Call(self.left.type, '-', (self.left, self.right))}{above}"
 
-    def _written(self, bound: Bound) -> str:
+    def _write_bound(self, bound: Bound) -> str:
         value = bound.value
         if value.denominator != 1:
             return repr(float(value))
@@ -195,7 +173,3 @@ def _leaves(expr: Expr) -> tuple[Key, ...]:
 def _first_whole(bound: Bound) -> int:
     first = math.ceil(bound.value)
     return first + 1 if bound.open and first == bound.value else first
-
-
-def _clears(distance: Fraction, strictly: bool) -> bool:
-    return distance > 0 if strictly else distance >= 0

@@ -11,11 +11,9 @@ from typing import NoReturn
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.arithmetic import EvaluationError, can_cast
-from streamjoin.operators.codegen import conjunction
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
-from streamjoin.operators.functions import CONSTANT_ARGUMENTS, FUNCTIONS, OPERATORS, PATTERNS
-from streamjoin.operators.rules import RULES
+from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque, conjunction
+from streamjoin.operators.registry import OPERATORS
 from streamjoin.operators.types import (
     BINARY,
     BOOLEAN,
@@ -28,7 +26,7 @@ from streamjoin.operators.types import (
     VOID,
     Type,
 )
-from streamjoin.predicate.classify import GUARDING, Keys, is_known, may_raise, over_keys, reads_zone, split
+from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 
 
@@ -93,12 +91,12 @@ class _Decider:
             self.refuse(expr)
         logic = isinstance(expr, Call) and expr.op in ("AND", "OR", "NOT")
         plain = all(child.type.is_plain or child.type == VOID for child in expr.children)
-        if isinstance(expr, Call) and expr.op in RULES and (plain or logic) and not reads_zone(expr):
-            lazy = expr.op in GUARDING
+        if isinstance(expr, Call) and OPERATORS[expr.op].is_compiled and (plain or logic) and not reads_zone(expr):
+            lazy = OPERATORS[expr.op].guards
             places = iter(range(len(expr.args)))
-            return expr.rebuilt(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
+            return expr.rebuild(lambda child: self.number(child, guarded=guarded or (lazy and next(places) > 0)))
         if isinstance(expr, Cast) and can_cast(expr.arg.type, expr.type) and plain and not reads_zone(expr):
-            return expr.rebuilt(lambda child: self.number(child, guarded=guarded))
+            return expr.rebuild(lambda child: self.number(child, guarded=guarded))
         tree = self.text(expr, guarded=guarded, nested=False)
         name = f"\0{len(self.pairs)}"  # of no column
         key = Key(expr.type, Column(expr.type, "l", (name,)), name=name)
@@ -116,9 +114,9 @@ class _Decider:
         match expr:
             case Function(op=op, args=args):
                 taken = [self.text(arg, guarded=guarded) for arg in args]
-                place = CONSTANT_ARGUMENTS.get(op, len(args))
-                wrong = [arg for arg in taken[place:] if not isinstance(arg, Literal)]
-                if op in PATTERNS and nested and guarded and not isinstance(taken[1], Literal):
+                operator = OPERATORS[op]
+                wrong = [arg for i, arg in enumerate(taken) if i in operator.constants and not isinstance(arg, Literal)]
+                if operator.may_raise(expr.type) and nested and guarded and not isinstance(taken[1], Literal):
                     raise _Undecidable(expr, "a pattern behind a condition, within a string, is Spark's to evaluate")
                 if wrong:
                     raise _Undecidable(expr, f"a worker takes {wrong[0]} as a constant only")
@@ -126,12 +124,12 @@ class _Decider:
                     raise _Undecidable(expr, "the escape character must be an ASCII one")
                 if self.inner and not _agrees_with_spark(op, taken):
                     raise _Undecidable(expr)
-                return Call(FUNCTIONS[op].yields, op, tuple(taken))
-            case Call(op=op, args=args) if op in OPERATORS:
+                return Call(expr.type, op, tuple(taken))
+            case Call(op=op, args=args) if OPERATORS[op].arrow is not None:
                 held = (BOOLEAN, STRING, BINARY, VOID) if op in _LOGIC else (STRING, BINARY, VOID)
                 if any(arg.type not in held for arg in args):
                     self.refuse(expr)
-                lazy = op in GUARDING
+                lazy = OPERATORS[op].guards
                 parts = [self.text(arg, guarded=guarded or (lazy and i > 0)) for i, arg in enumerate(args)]
                 return replace(expr, args=tuple(map(_as_condition, parts)) if op in _LOGIC - {"CASE"} else tuple(parts))
             case Opaque() if len(expr.sides) == 1:
@@ -205,13 +203,13 @@ def _agrees_with_spark(op: str, args: list[Expr]) -> bool:
     """Whether a function yields for all strings what it yields in Spark: whatever letters and patterns rows hold."""
     if op in _CASED:
         return False
-    if op not in PATTERNS:
+    if not OPERATORS[op].may_raise(BOOLEAN):
         return True
     constants = [arg.value for arg in args[1:] if isinstance(arg, Literal)]
     if len(constants) < len(args) - 1:
         return False
     try:
-        return None in constants or FUNCTIONS[op].value("", *constants) in (True, False)
+        return None in constants or OPERATORS[op].value("", *constants) in (True, False)
     except EvaluationError:
         return False
 

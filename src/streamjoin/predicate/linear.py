@@ -16,8 +16,9 @@ from typing import Any
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Expr, Literal
-from streamjoin.operators.rules import COMPARISONS, common_type
+from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
+from streamjoin.operators.widening import common_type
 from streamjoin.spec.duration import UNITS
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>", "<>": "<>"}
@@ -51,10 +52,6 @@ class Margin:
             max(self.absolute, other.absolute),
         )
 
-    def at(self, f: Fraction, g: Fraction) -> Fraction:
-        """The margin for one pair of key values."""
-        return self.relative * (abs(f) + abs(g) + self.reach) + self.absolute
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -68,17 +65,17 @@ class Difference:
     margin: Margin
     specials: frozenset[tuple[str, str]]
 
-    def substituted(self, comparison: Expr, left: Expr, right: Expr) -> Expr:
+    def substitute(self, comparison: Expr, left: Expr, right: Expr) -> Expr:
         """The comparison with other expressions in place of `self.left` and `self.right`."""
-        return _substituted(comparison, self.left, left, self.right, right)
+        return _substitute(comparison, self.left, left, self.right, right)
 
 
-def difference(comparison: Call) -> Difference | None:
+def read_difference(comparison: Call) -> Difference | None:
     """Read a comparison of both sides as bounds on a difference; None where it is not one.
 
     >>> from streamjoin.sql.bind import bind
     >>> from streamjoin.operators.types import Schema
-    >>> d = difference(bind("l.x < r.a + 10", Schema({"x": "int"}), Schema({"a": "int"})))
+    >>> d = read_difference(bind("l.x < r.a + 10", Schema({"x": "int"}), Schema({"a": "int"})))
     >>> str(d.left), str(d.right), d.lower, d.upper
     ('l.x', 'r.a', None, Bound(value=Fraction(10, 1), open=True))
     """
@@ -98,10 +95,10 @@ def difference(comparison: Call) -> Difference | None:
     else:
         total = first - second
         halves = [(total, "<="), (total, ">=")] if op == "=" else [(total, op)]
-    return _bounded(comparison, halves)
+    return _bound_difference(comparison, halves)
 
 
-def _bounded(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Difference | None:
+def _bound_difference(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Difference | None:
     total = halves[0][0]
     by_side = {"".join(atom.sides): (atom, factor) for atom, factor in total.terms}
     if len(total.terms) != 2 or set(by_side) != {"l", "r"}:
@@ -122,7 +119,7 @@ def _bounded(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Difference |
         else:
             lower = bound
     margin = total.margin
-    if margin.relative and (type.is_decimal or margin.reach >= _overflowing(margin)):
+    if margin.relative and (type.is_decimal or margin.reach >= _overflow_limit(margin)):
         return None
     if type.is_floating:
         margin |= Margin(_epsilon(type) * 2)  # the keys' own casts, and a kernel that subtracts
@@ -146,13 +143,13 @@ class _Sum:
         return _Sum(self.terms + other.terms, self.constant + other.constant, margin)
 
     def __sub__(self, other: "_Sum") -> "_Sum":
-        return self + other.scaled(Fraction(-1))
+        return self + other.scale(Fraction(-1))
 
-    def scaled(self, factor: Fraction) -> "_Sum":
+    def scale(self, factor: Fraction) -> "_Sum":
         terms = tuple((atom, factor * own) for atom, own in self.terms)
         return replace(self, terms=terms, constant=self.constant * factor)
 
-    def rounded(self, type: Type) -> "_Sum":
+    def round_to(self, type: Type) -> "_Sum":
         """After one more operation whose result is of `type`."""
         if not type.is_floating:
             return self
@@ -163,31 +160,31 @@ def _sum(expr: Expr) -> _Sum | None:
     if not expr.sides:
         return _constant(expr)
     whole = _Sum(((expr, Fraction(1)),)) if len(expr.sides) == 1 else None
-    return _opened(expr) or whole
+    return _open_sum(expr) or whole
 
 
-def _opened(expr: Expr) -> _Sum | None:
+def _open_sum(expr: Expr) -> _Sum | None:
     """An addition or subtraction taken apart; one-sided ones give up only their constants."""
     if _rounds(expr.type):
         return None
     match expr:
         case Cast(arg=arg, implicit=True) if expr.type.is_numeric and arg.type.is_numeric:
             inner = _sum(arg)
-            return inner and inner.rounded(expr.type)
+            return inner and inner.round_to(expr.type)
         case Call(op="-", args=(arg,)) if len(expr.sides) == 2:
             inner = _sum(arg)
-            return inner and inner.scaled(Fraction(-1))
+            return inner and inner.scale(Fraction(-1))
         case Call(op="*", args=(a, b)) if len(expr.sides) == 2 and expr.type.is_integral:
             number, form = (_sum(a), _sum(b)) if not a.sides else (_sum(b), _sum(a))
             if number is None or form is None or number.terms or not number.constant:
                 return None
-            return form.scaled(number.constant)
+            return form.scale(number.constant)
         case Call(op="+" | "-" | "datediff" as op, args=(a, b)):
-            return _added(expr, "-" if op == "datediff" else op, a, b)
+            return _add_sums(expr, "-" if op == "datediff" else op, a, b)
     return None
 
 
-def _added(expr: Expr, op: str, a: Expr, b: Expr) -> _Sum | None:
+def _add_sums(expr: Expr, op: str, a: Expr, b: Expr) -> _Sum | None:
     if len(expr.sides) == 1 and ((a.sides and b.sides) or (op == "-" and not a.sides)):
         return None  # a sum within one side, or its negation, stays one expression
     first, second = _sum(a), _sum(b)
@@ -196,13 +193,13 @@ def _added(expr: Expr, op: str, a: Expr, b: Expr) -> _Sum | None:
     if expr.type == TIMESTAMP and DATE in (a.type, b.type):
         return None
     if expr.type == DATE:  # moved by an interval: microseconds to days
-        first, second = (s.scaled(Fraction(1, _DAY)) if e.type.is_interval else s for s, e in ((first, a), (second, b)))
+        first, second = (s.scale(Fraction(1, _DAY)) if e.type.is_interval else s for s, e in ((first, a), (second, b)))
     total = first + second if op == "+" else first - second
     if expr.type.is_interval and a.type == DATE:
-        total = total.scaled(Fraction(_DAY))
+        total = total.scale(Fraction(_DAY))
     if TIMESTAMP in (a.type, b.type) and (a.type == b.type or abs(first.constant) + abs(second.constant) >= _DAY):
         total = replace(total, margin=replace(total.margin, absolute=ZONE_MARGIN))
-    return total.rounded(expr.type)
+    return total.round_to(expr.type)
 
 
 def _in_zone(constant: Expr) -> bool:
@@ -231,11 +228,11 @@ def _absolute(expr: Expr) -> _Sum | None:
         return None
     inner = _sum(expr.args[0])
     for type in casts:
-        inner = inner and inner.rounded(type)
+        inner = inner and inner.round_to(type)
     return inner
 
 
-def _overflowing(margin: Margin) -> Fraction:
+def _overflow_limit(margin: Margin) -> Fraction:
     """Constants from which on a sum of finite values can become infinite, where no margin helps."""
     return Fraction(2) ** (100 if margin.relative >= _epsilon(FLOAT) else 960)
 
@@ -249,7 +246,7 @@ def _epsilon(type: Type) -> Fraction:
     return Fraction(1, 2**23 if type == FLOAT else 2**52)
 
 
-def classes(value: Any) -> str:
+def classify_value(value: Any) -> str:
     """Finite, or which of the values that no subtraction tells apart: nan, inf, -inf."""
     if not isinstance(value, float) or math.isfinite(value):
         return "finite"
@@ -261,7 +258,7 @@ def _specials(comparison: Call, left: Expr, right: Expr) -> frozenset[tuple[str,
     found = set()
     for f in _samples(left.type):
         for g in _samples(right.type):
-            pair = classes(f), classes(g)
+            pair = classify_value(f), classify_value(g)
             if pair != ("finite", "finite") and _holds(comparison, left, f, right, g):
                 found.add(pair)
     return frozenset(found)
@@ -275,20 +272,20 @@ def _samples(type: Type) -> Iterator[Any]:
 
 
 def _holds(comparison: Call, left: Expr, f: Any, right: Expr, g: Any) -> bool:
-    tried = _substituted(comparison, left, Literal(left.type, f, ""), right, Literal(right.type, g, ""))
+    tried = _substitute(comparison, left, Literal(left.type, f, ""), right, Literal(right.type, g, ""))
     try:
         return evaluate(tried, {}, {}) is True
     except (EvaluationError, NotEvaluable):
         return True
 
 
-def _substituted(comparison: Expr, left: Expr, new_left: Expr, right: Expr, new_right: Expr) -> Expr:
+def _substitute(comparison: Expr, left: Expr, new_left: Expr, right: Expr, new_right: Expr) -> Expr:
     if isinstance(right, Call) and right.op == "-" and len(right.args) == 1:  # the negated term of a sum
         right, new_right = right.args[0], Call(right.type, "-", (new_right,))
 
     def put(expr: Expr) -> Expr:
         if expr == left:
             return new_left
-        return new_right if expr == right else expr.rebuilt(put)
+        return new_right if expr == right else expr.rebuild(put)
 
     return put(comparison)

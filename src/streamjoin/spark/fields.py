@@ -15,7 +15,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.spark import compat
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import NAMED, SIDES, Side
-from streamjoin.sql.pointer import suggestion
+from streamjoin.sql.pointer import suggest_or_list
 
 JOIN_TIME = "join_time"
 Path = tuple[str, ...]
@@ -129,7 +129,9 @@ def find(side: Side, path: Sequence[str], schema: StructType, where: str) -> Car
             place = f"the {NAMED[side]} side" if not found else f"{side}.{'.'.join(found)}"
             several = ", ".join(field.name for field in matching)
             wrong = (
-                f"several columns {name!r}: {several}" if several else f"no column {name!r}{suggestion(name, names)}"
+                f"several columns {name!r}: {several}"
+                if several
+                else f"no column {name!r}{suggest_or_list(name, names)}"
             )
             raise StreamJoinError(f"{where}: {place} has {wrong}")
         found.append(matching[0].name)

@@ -1,8 +1,8 @@
 """SQL text over `l` and `r` becomes a typed expression.
 
-sqlglot parses (`written`), `names` resolves columns, `refuse` says what has no meaning; this module types every node by
-`rules`. Function calls keep the name they were written with: those that `rules` knows are understood, the others
-are carried as text for Spark, and those of `functions` with what a worker must know of them besides.
+sqlglot parses (`written`), `names` resolves columns, `syntax` finds operators, `refuse` says what has no meaning; this
+module types every node by the registry. A function that the registry does not know is carried as text for Spark. So is
+a function of strings, with what a worker must know to evaluate it.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.operators import rules
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, cast_value
+from streamjoin.operators.entry import Signature
 from streamjoin.operators.expr import Cast, Column, Expr, Function, Literal, Opaque
-from streamjoin.operators.functions import FUNCTIONS, SYNONYMS
+from streamjoin.operators.registry import apply, find
+from streamjoin.operators.rules import LeftToSpark, Mismatch
 from streamjoin.operators.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
     INTERVAL,
@@ -28,35 +28,15 @@ from streamjoin.operators.types import (
     Type,
     parse_type,
 )
-from streamjoin.spec.duration import CALENDAR_UNITS, UNITS, microseconds
-from streamjoin.sql.constant import SUFFIXES, number, typed_text
+from streamjoin.spec.duration import UNITS, microseconds
+from streamjoin.sql.constant import SUFFIXES, read_number, read_text
 from streamjoin.sql.names import Names
-from streamjoin.sql.refuse import must_have_meaning, no_repeat
+from streamjoin.sql.refuse import explain_no_repeat, refuse_meaningless
+from streamjoin.sql.syntax import drop_not, find_call, find_operator, infer_type
 from streamjoin.sql.written import Dialect, Written
 
 TypeOf = Callable[[str], Type | None]
 """Asks Spark for the type of an SQL expression over ``l.`` and ``r.`` columns; None where it has none."""
-
-
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "div",
-    exp.Neg: "-",
-    exp.EQ: "=",
-    exp.NullSafeEQ: "<=>",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.And: "AND",
-    exp.Or: "OR",
-    exp.Not: "NOT",
-}
 
 
 def bind(text: str, left: Schema, right: Schema, typeof: TypeOf | None = None) -> Expr:
@@ -89,7 +69,7 @@ class _Binder:
 
     def bind(self, node: exp.Expr) -> Expr:
         """One node and all below it."""
-        must_have_meaning(node, self.written)
+        refuse_meaningless(node, self.written)
         match node:
             case exp.Paren():
                 return self.bind(node.this)
@@ -98,9 +78,9 @@ class _Binder:
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.Interval():
                 return self.literal(node)
             case exp.Neg(this=exp.Literal(is_string=False) as positive):
-                return number(f"-{positive.this}", self.written.span(node))
+                return read_number(f"-{positive.this}", self.written.span(node))
             case exp.Neg(this=exp.Cast() as suffixed) if self.is_suffixed(suffixed):
-                return self.suffixed(suffixed, sign="-")
+                return self.read_suffixed(suffixed, sign="-")
             case exp.Between():
                 above = self.call(">=", [node.this, node.args["low"]], node)
                 return self.apply("AND", [above, self.call("<=", [node.this, node.args["high"]], node)], node)
@@ -116,19 +96,19 @@ class _Binder:
                 return self.cast(node)
             case exp.Anonymous():
                 return self.function(node)
-            case exp.Like() | exp.ILike() | exp.Escape() if (match := _without_not(node)) != node:
-                return self.apply("NOT", [self.opaque(match)], node)
-        if (op := _OPERATORS.get(type(node))) is not None:
+            case exp.Like() | exp.ILike() | exp.Escape() if (match := drop_not(node)) != node:
+                return self.apply("NOT", [self.leave_to_spark(match)], node)
+        if (op := find_operator(node)) is not None:
             return self.call(op, [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])], node)
-        return self.opaque(node)
+        return self.leave_to_spark(node)
 
     def call(self, op: str, args: Sequence[exp.Expr], node: exp.Expr) -> Expr:
         return self.apply(op, [self.bind(arg) for arg in args], node)
 
     def apply(self, op: str, args: Sequence[Expr], node: exp.Expr) -> Expr:
         try:
-            expr = rules.apply(op, args)
-        except rules.Mismatch as mismatch:
+            expr = apply(op, args)
+        except Mismatch as mismatch:
             raise self.written.error(
                 str(mismatch), mismatch.at.span if mismatch.at else self.written.span(node)
             ) from None
@@ -142,7 +122,7 @@ class _Binder:
                 return self.call("IS NULL", [node.this], node)
             case exp.Boolean(this=value):
                 return self.call("IS TRUE" if value else "IS FALSE", [node.this], node)
-        return self.opaque(node)
+        return self.leave_to_spark(node)
 
     def case(self, node: exp.Case | exp.If) -> Expr:
         branches = [node] if isinstance(node, exp.If) else node.args["ifs"]
@@ -158,11 +138,11 @@ class _Binder:
     def cast(self, node: exp.Cast) -> Expr:
         target = parse_type(node.to.sql(dialect="spark"))
         if self.is_suffixed(node):
-            return self.suffixed(node)
+            return self.read_suffixed(node)
         text = node.this.this if isinstance(node.this, exp.Literal) and node.this.is_string else None
         if text is not None and text.strip().lower() in ("now", "today", "yesterday", "tomorrow"):
-            raise self.written.error(no_repeat(f"'{text}'"), self.written.span(node))
-        if text is not None and (literal := typed_text(text, target, self.written.span(node))) is not None:
+            raise self.written.error(explain_no_repeat(f"'{text}'"), self.written.span(node))
+        if text is not None and (literal := read_text(text, target, self.written.span(node))) is not None:
             return literal
         return Cast(target, self.bind(node.this), span=self.written.span(node))
 
@@ -175,9 +155,9 @@ class _Binder:
             not node.this.is_string and self.written.text[start:end][-1:].isalpha()
         )
 
-    def suffixed(self, node: exp.Cast, sign: str = "") -> Expr:
+    def read_suffixed(self, node: exp.Cast, sign: str = "") -> Expr:
         digits, target = f"{sign}{node.this.this}", parse_type(node.to.sql(dialect="spark"))
-        plain = number(digits, self.written.span(node))
+        plain = read_number(digits, self.written.span(node))
         try:
             value = cast_value(plain.value, plain.type, target)
         except (EvaluationError, NotEvaluable):
@@ -187,22 +167,13 @@ class _Binder:
         return Literal(target, value, f"{digits}{SUFFIXES[target.name]}", span=plain.span)
 
     def function(self, node: exp.Anonymous) -> Expr:
-        name = str(node.this).lower()
-        op, args = rules.SYNONYMS.get(name, name), list(node.expressions)
-        if op == "log" and len(args) == 1:
-            op = "ln"
-        if op == "if" and len(args) == 3:
-            return self.call("CASE", args, node)
-        if op in ("date_add", "date_sub") and len(args) == 2:
-            moved = [self.bind(arg) for arg in args]
-            if moved[0].type == DATE and moved[1].type.is_integral and moved[1].type != BIGINT:
-                return self.apply("-" if op == "date_sub" else "+", moved, node)
-            return self.opaque(node)
-        if op == "isnotnull":
-            return self.apply("NOT", [self.call("IS NULL", args, node)], node)
-        if op not in rules.RULES or (op in ("floor", "ceil") and len(args) == 2):
-            return self.opaque(node)
-        return self.call(op, args, node)
+        operator = find(str(node.this).lower())
+        if operator is None or operator.is_function:
+            return self.leave_to_spark(node)
+        try:
+            return self.call(operator.name, node.expressions, node)
+        except LeftToSpark:
+            return self.leave_to_spark(node)
 
     def literal(self, node: exp.Expr) -> Expr:
         match node:
@@ -213,7 +184,7 @@ class _Binder:
             case exp.Literal(this=text, is_string=True):
                 return Literal(STRING, text, node.sql(dialect=Dialect), span=self.written.span(node))
             case exp.Literal(this=text):
-                return number(text, self.written.span(node))
+                return read_number(text, self.written.span(node))
             case exp.Interval(this=exp.Literal(this=amount), unit=exp.Var(this=unit)):
                 name = str(unit).lower().removesuffix("s")
                 if name in UNITS:
@@ -223,9 +194,9 @@ class _Binder:
                         raise self.written.error(str(error), self.written.span(node)) from None
                     kind = INTERVAL_DAY if name in ("day", "week") and us % UNITS["day"] == 0 else INTERVAL
                     return Literal(kind, us, f"INTERVAL '{amount}' {unit}", span=self.written.span(node))
-        return self.opaque(node)
+        return self.leave_to_spark(node)
 
-    def opaque(self, node: exp.Expr) -> Expr:
+    def leave_to_spark(self, node: exp.Expr) -> Expr:
         """Leave a node to Spark: its names are resolved, the rest is text."""
         columns: list[Column] = []
 
@@ -233,7 +204,7 @@ class _Binder:
             if isinstance(part, exp.Column):
                 columns.append(self.names.column(part))
                 return exp.Var(this=f"\0{len(columns) - 1}\0")
-            must_have_meaning(part, self.written)
+            refuse_meaningless(part, self.written)
             return part
 
         text = node.copy().transform(slot).sql(dialect=Dialect, normalize_functions=False)
@@ -245,70 +216,31 @@ class _Binder:
             if odd or piece
         )
         opaque = Opaque(UNKNOWN, pieces, span=self.written.span(node))
-        if (known := self.understood(node, opaque)) is not None:
+        if (known := self.understand(node, opaque)) is not None:
             return known
-        kind = _known_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
+        kind = infer_type(node) or (self.typeof(str(opaque)) if self.typeof else None)
         return replace(opaque, type=kind or UNKNOWN)
 
-    def understood(self, node: exp.Expr, opaque: Opaque) -> Function | None:
+    def understand(self, node: exp.Expr, opaque: Opaque) -> Function | None:
         """With what a worker must know to evaluate it, if it is a function that workers evaluate."""
-        if (called := _called(node)) is None:
+        if (called := find_call(node)) is None:
             return None
-        op, nodes = called
+        operator, nodes = called
+        if not operator.least <= len(nodes) <= operator.most:
+            return None
         try:
             args = [self.bind(arg) for arg in nodes]
         except StreamJoinError:
             return None  # Spark knows better
-        takes = FUNCTIONS[op].takes
-        args = [_as_string(arg) if takes[i : i + 1] == (STRING,) else arg for i, arg in enumerate(args)]
-        if not FUNCTIONS[op].fits([arg.type for arg in args]):
+        signature = operator.types
+        assert isinstance(signature, Signature)
+        args = [_as_string(arg) if takes == STRING else arg for arg, takes in zip(args, signature.takes, strict=False)]
+        if not signature.fits([arg.type for arg in args]):
             return None
-        return Function(FUNCTIONS[op].yields, opaque.pieces, op, tuple(args), span=opaque.span)
-
-
-def _without_not(node: exp.Expr) -> exp.Expr:
-    """A match with a pattern as it is written without NOT: sqlglot keeps that within it."""
-    positive = node.copy()
-    (positive.this if isinstance(positive, exp.Escape) else positive).args.pop("negate", None)
-    return positive
-
-
-def _called(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
-    """The function of `functions` that a node calls, in whatever syntax, and its arguments."""
-    match node:
-        case exp.Anonymous():
-            name = str(node.this).lower()
-            op, args = SYNONYMS.get(name, name), list(node.expressions)
-        case exp.Like() | exp.ILike() | exp.RegexpLike() if not isinstance(node.expression, exp.Any | exp.All):
-            names: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
-            op, args = names[type(node)], [node.this, node.expression]
-        case exp.Escape() if (called := _called(node.this)) is not None:
-            op, args = called[0], [*called[1], node.expression]
-        case exp.DPipe():
-            op, args = "concat", [node.this, node.expression]
-        case exp.Substring():
-            op, args = "substring", [node.args[part] for part in ("this", "start", "length") if node.args.get(part)]
-        case exp.Trim() if node.expression is None:
-            sides = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-            op, args = sides.get(str(node.args.get("position")).upper(), "trim"), [node.this]
-        case _:
-            return None
-    return (op, args) if op in FUNCTIONS else None
+        return Function(signature.yields, opaque.pieces, operator.name, tuple(args), span=opaque.span)
 
 
 def _as_string(expr: Expr) -> Expr:
     """A value of one side as the string that Spark makes of it for a function of strings."""
     simple = expr.type.is_numeric or expr.type in (DATE, BOOLEAN) or expr.type.is_timestamp
     return Cast(STRING, expr, implicit=True, span=expr.span) if simple and len(expr.sides) == 1 else expr
-
-
-def _known_type(node: exp.Expr) -> Type | None:
-    """The type of syntax that Spark alone evaluates but whose type its form tells."""
-    if isinstance(node, exp.Predicate | exp.Like | exp.RegexpLike):
-        return BOOLEAN
-    if isinstance(node, exp.Interval):
-        unit = str(node.unit or "").lower().removesuffix("s")
-        return Type("interval month") if unit in CALENDAR_UNITS else None
-    if isinstance(node, exp.Cast):
-        return parse_type(node.to.sql(dialect="spark"))
-    return STRING if isinstance(node, exp.DPipe) else None

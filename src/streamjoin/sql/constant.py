@@ -27,7 +27,7 @@ SUFFIXES = {"tinyint": "Y", "smallint": "S", "bigint": "L", "float": "F", "doubl
 """The letters that give a constant its type."""
 
 
-def number(text: str, span: Span) -> Literal:
+def read_number(text: str, span: Span) -> Literal:
     """A constant without suffix: int, bigint or decimal by its size, double with an exponent."""
     if "e" in text.lower():
         return Literal(DOUBLE, float(text), text, span=span)
@@ -43,7 +43,7 @@ def number(text: str, span: Span) -> Literal:
     return Literal(decimal(max(len(digits.digits), scale), scale), value, text, span=span)
 
 
-def typed_text(text: str, target: Type, span: Span) -> Literal | None:
+def read_text(text: str, target: Type, span: Span) -> Literal | None:
     """A constant written as text: a date, a time, a number; None for forms that are left to Spark to read."""
     plain = f"CAST('{text}' AS {str(target).upper()})"
     try:

@@ -8,7 +8,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import Column, Span
 from streamjoin.operators.types import UNKNOWN, Schema, find_field
 from streamjoin.spec.side import Side
-from streamjoin.sql.pointer import suggestion
+from streamjoin.sql.pointer import suggest_or_list
 from streamjoin.sql.written import Written
 
 
@@ -41,7 +41,7 @@ class Names:
         if len(names) > 1:
             raise self._written.error(f"unknown side {names[0]}: the left input is l, the right one is r", span)
         known = [f"{side}.{name}" for side, schema in self._schemas.items() for name in schema.names]
-        raise self._written.error(f"unknown column {names[0]}{suggestion(names[0], known)}", span)
+        raise self._written.error(f"unknown column {names[0]}{suggest_or_list(names[0], known)}", span)
 
     def _field(self, side: Side, path: Sequence[str], span: Span) -> Column:
         fields = self._schemas[side].columns
@@ -57,7 +57,7 @@ class Names:
             if found is None:
                 where = ".".join((side, *resolved))
                 known = [f"{where}.{field}" for field, _ in fields]
-                raise self._written.error(f"unknown column {where}.{name}{suggestion(name, known)}", span)
+                raise self._written.error(f"unknown column {where}.{name}{suggest_or_list(name, known)}", span)
             resolved.append(found[0])
             kind = found[1]
             fields = kind.fields

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from streamjoin.operators.expr import Span
 
 
-def pointed(text: str, span: Span) -> str:
+def point_at(text: str, span: Span) -> str:
     """The line of `text` that holds `span`, with carets under it.
 
-    >>> print(pointed("a = b", (4, 5)))
+    >>> print(point_at("a = b", (4, 5)))
     <BLANKLINE>
       a = b
           ^
@@ -38,15 +38,20 @@ def closing_paren(text: str, start: int) -> int | None:
     return None
 
 
-def explained(description: str | None) -> str:
+def explain_parser(description: str | None) -> str:
     """Sqlglot's words for an error, without the names of its own classes."""
     if not description or description.startswith(("Required keyword", "No expression")):
         return "something is missing here"
     return description.split(" but got <")[0]
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
+def suggest(name: str, known: Sequence[str]) -> str:
+    """What of the known names may have been meant, if any is close."""
     bare = {column.split(".", 1)[-1].lower(): column for column in known}
     close = difflib.get_close_matches(name.lower(), bare, n=1)
-    meant = f"; did you mean {bare[close[0]]}?" if close else ""
-    return f"{meant or ';'} there are {', '.join(known) or 'none'}"
+    return f"; did you mean {bare[close[0]]}?" if close else ""
+
+
+def suggest_or_list(name: str, known: Sequence[str]) -> str:
+    """What may have been meant, and all that there is."""
+    return f"{suggest(name, known) or ';'} there are {', '.join(known) or 'none'}"

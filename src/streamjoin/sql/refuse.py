@@ -25,7 +25,7 @@ _TESTS = (exp.In, exp.Between, exp.Is, exp.Like, exp.ILike, exp.RegexpLike)
 _COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
-def no_repeat(name: str) -> str:
+def explain_no_repeat(name: str) -> str:
     """Why a function, or a word, cannot be part of a condition."""
     return (
         f"{name} gives another value at every try, so the join would have no repeatable result; "
@@ -33,7 +33,7 @@ def no_repeat(name: str) -> str:
     )
 
 
-def must_have_meaning(node: exp.Expr, written: Written) -> None:
+def refuse_meaningless(node: exp.Expr, written: Written) -> None:
     """Refuse what has no meaning for a pair of rows."""
     if isinstance(node, exp.Star | exp.Alias) or (isinstance(node, exp.Between) and node.args.get("symmetric")):
         raise written.error("this has no meaning in a join condition", written.span(node))
@@ -59,7 +59,7 @@ def must_have_meaning(node: exp.Expr, written: Written) -> None:
         span = written.span(node)
         if span == (0, len(written.text)) and (start := written.text.lower().find(name)) >= 0:
             span = start, start + len(name)  # sqlglot does not say where words without parentheses stand
-        raise written.error(no_repeat(name), span)
+        raise written.error(explain_no_repeat(name), span)
 
 
 @cache

@@ -10,10 +10,11 @@ from decimal import Decimal
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.operators.expr import quoted
-from streamjoin.operators.rules import RULES, SYNONYMS
+from streamjoin.operators.expr import quote_name
+from streamjoin.operators.registry import FUNCTION_NAMES
 from streamjoin.spec.duration import UNITS
 from streamjoin.spec.side import Side
+from streamjoin.sql.pointer import suggest
 
 _HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
 
@@ -45,7 +46,7 @@ class TracedSide:
         return self[name]
 
     def __getitem__(self, name: str) -> "Traced":
-        return Traced(f"{self.__side}.{quoted(name)}")
+        return Traced(f"{self.__side}.{quote_name(name)}")
 
 
 class Traced:
@@ -61,15 +62,15 @@ class Traced:
         self._sql = sql
 
     def __getitem__(self, field: str) -> "Traced":
-        return Traced(f"{self._sql}.{quoted(field)}")
+        return Traced(f"{self._sql}.{quote_name(field)}")
 
     def __getattr__(self, name: str) -> Callable[..., "Traced"]:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in _FUNCTIONS:
+        if name not in FUNCTION_NAMES:
             raise StreamJoinError(
-                f"on: there is no function {name} for a lambda ({', '.join(sorted(_FUNCTIONS))}); "
-                f'write a struct field as ["{name}"], any other function in SQL text'
+                f"on: there is no function {name} for a lambda{suggest(name, FUNCTION_NAMES) or '.'} "
+                f'Write a struct field as ["{name}"], any other function in SQL text'
             )
         return lambda *args: _call(name, self, *args)
 
@@ -141,7 +142,7 @@ def _operator(op: str) -> Callable[[Traced, object], Traced]:
     return lambda self, other: _infix(self, op, other)
 
 
-def _reflected(op: str) -> Callable[[Traced, object], Traced]:
+def _reflect(op: str) -> Callable[[Traced, object], Traced]:
     return lambda self, other: _infix(other, op, self)
 
 
@@ -155,11 +156,9 @@ for _name, _op in {
     "or": "OR",
 }.items():
     setattr(Traced, f"__{_name}__", _operator(_op))
-    setattr(Traced, f"__r{_name}__", _reflected(_op))
+    setattr(Traced, f"__r{_name}__", _reflect(_op))
 for _name, _op in {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Traced, f"__{_name}__", _operator(_op))
-
-_FUNCTIONS = frozenset(name for name in (*RULES, *SYNONYMS) if name.isidentifier() and name.islower())
 
 
 def sql_value(value: object) -> str:

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import NO_SPAN, Span
-from streamjoin.sql.pointer import closing_paren, explained, pointed
+from streamjoin.sql.pointer import closing_paren, explain_parser, point_at
 
 
 class Dialect(Spark):  # type: ignore[misc]
@@ -39,7 +39,7 @@ def _with_backslashes(text: str) -> str:
     l.s = 'it\'s' AND l.t = ''
     """
 
-    def escaped(found: re.Match[str]) -> str:
+    def escape(found: re.Match[str]) -> str:
         quoted = found[0]
         quote = quoted[0]
         if quote not in "'\"":
@@ -47,7 +47,7 @@ def _with_backslashes(text: str) -> str:
         inside = re.sub(rf"(\\.)|{quote}{quote}", lambda pair: pair[1] or f"\\{quote}", quoted[1:-1], flags=re.DOTALL)
         return f"{quote}{inside}{quote}"
 
-    return _QUOTED.sub(escaped, text)
+    return _QUOTED.sub(escape, text)
 
 
 class Written:
@@ -63,7 +63,7 @@ class Written:
         except ParseError as error:
             place = error.errors[0] if error.errors else {}
             at = self._offset(place.get("line"), place.get("col"), len(place.get("highlight") or ""))
-            raise self.error(f"cannot parse the condition: {explained(place.get('description'))}", at) from None
+            raise self.error(f"cannot parse the condition: {explain_parser(place.get('description'))}", at) from None
         except TokenError as error:
             start = max(self.text.rfind(quote) for quote in "'\"`")
             reason = "a quote is not closed" if start >= 0 else str(error)
@@ -75,7 +75,7 @@ class Written:
 
     def error(self, message: str, span: Span) -> StreamJoinError:
         """An error that shows the text with a caret under the place."""
-        return StreamJoinError(f"on: {message}{pointed(self.text, span)}")
+        return StreamJoinError(f"on: {message}{point_at(self.text, span)}")
 
     def span(self, node: exp.Expr) -> Span:
         """From the first to the last character of a node, as far as its names, constants and calls tell."""

@@ -1,4 +1,4 @@
-"""Kernels on strings do for whole columns what `functions` says of one pair."""
+"""Kernels on strings do for whole columns what the registry says of one pair."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from streamjoin.kernel import strings
 from streamjoin.kernel.strings import BAD_PATTERN, Strings
-from streamjoin.operators import functions
+from streamjoin.operators import text as text_functions
 from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.registry import OPERATORS
 from tests.conditions.texts import PATTERNS, STRINGS
 
 TEXTS = st.sampled_from(STRINGS) | st.text("ab%_\\!é😀", max_size=6)
@@ -33,14 +34,14 @@ def columns(pairs: list[tuple[str, str]]) -> tuple[Strings, Strings]:
 )
 @given(pairs=PAIRS)
 def test_two_columns_of_strings(kernel, name: str, pairs: list[tuple[str, str]]) -> None:  # type: ignore[no-untyped-def]
-    assert kernel(*columns(pairs)).tolist() == [functions.FUNCTIONS[name].value(*pair) for pair in pairs]
+    assert kernel(*columns(pairs)).tolist() == [OPERATORS[name].value(*pair) for pair in pairs]
 
 
 @given(PAIRS, st.sampled_from("\\!%_a"))
 def test_like(pairs: list[tuple[str, str]], escape: str) -> None:
     def wanted(text: str, pattern: str) -> int:
         try:
-            return int(functions.like(text, pattern, escape))
+            return int(text_functions.like(text, pattern, escape))
         except EvaluationError:
             return BAD_PATTERN
 
@@ -52,7 +53,7 @@ def test_substrings(rows: list[tuple[str, int, int]]) -> None:
     text, _ = columns([(row[0], "") for row in rows])
     first, count = (np.array([row[k] for row in rows], np.int64) for k in (1, 2))
     found = strings.substrings(text, first, count).column().to_pylist()
-    assert found == [functions.substring(*row) for row in rows]
+    assert found == [text_functions.substring(*row) for row in rows]
 
 
 def test_a_pattern_with_many_gaps_takes_no_time() -> None:

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from streamjoin import within
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
-from streamjoin.operators import vector
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.functions import FUNCTIONS, OPERATORS, PATTERNS
 from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.predicate import Predicate, parse
 from streamjoin.predicate.classify import may_raise
@@ -214,7 +212,3 @@ def test_a_pattern_without_sense_raises_where_it_is_needed(text: str, kinds: lis
 def test_what_a_worker_cannot_decide_is_refused_by_name(on: str, part: str, reason: str) -> None:
     with pytest.raises(StreamJoinError, match=rf"on: {part}: .*{reason}.*[Cc]ompute a column before the join"):
         parse(on, SCHEMA, SCHEMA).decided_by_worker()
-
-
-def test_every_function_and_operator_has_its_columns() -> None:
-    assert FUNCTIONS.keys() | OPERATORS == vector._OPERATORS.keys() | PATTERNS | {"levenshtein"}

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings
 
-from streamjoin.operators.expr import Call, Cast, Column, Key, Literal, Opaque, quoted, to_sql
+from streamjoin.operators.expr import Call, Cast, Column, Key, Literal, Opaque, quote_name, to_sql
 from streamjoin.operators.types import BOOLEAN, DOUBLE, INT, UNKNOWN
 from streamjoin.sql.bind import bind
 from tests.conditions.schemas import LEFT, RIGHT
@@ -87,7 +87,7 @@ def test_how_expressions_are_written(text: str, written: str) -> None:
     ],
 )
 def test_names_are_quoted_unless_they_are_plain_words(name: str, written: str) -> None:
-    assert quoted(name) == written
+    assert quote_name(name) == written
 
 
 def test_columns_are_named_as_the_writer_says() -> None:
@@ -120,9 +120,9 @@ def test_columns_and_sides_are_collected_from_all_below() -> None:
 def test_an_expression_is_rebuilt_of_changed_parts() -> None:
     swapped = {X: A, A: X}
     call = Call(INT, "-", (X, A))
-    assert call.rebuilt(lambda part: swapped[part]) == Call(INT, "-", (A, X))
-    assert Cast(DOUBLE, X).rebuilt(lambda part: swapped[part]) == Cast(DOUBLE, A)
-    assert X.rebuilt(lambda part: swapped[part]) is X
+    assert call.rebuild(lambda part: swapped[part]) == Call(INT, "-", (A, X))
+    assert Cast(DOUBLE, X).rebuild(lambda part: swapped[part]) == Cast(DOUBLE, A)
+    assert X.rebuild(lambda part: swapped[part]) is X
 
 
 def test_only_expressions_are_written() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from streamjoin.operators.arithmetic import EvaluationError
-from streamjoin.operators.functions import rlike
+from streamjoin.operators.text import rlike
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import pytest
 
 from streamjoin.operators.expr import Call, Cast, Expr
-from streamjoin.operators.rules import RULES, SYNONYMS, apply, common_type
+from streamjoin.operators.registry import apply
 from streamjoin.operators.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, Type, decimal, parse_type
+from streamjoin.operators.widening import common_type
 from streamjoin.sql.bind import bind
 from tests.conditions.messages import check_pointed
 from tests.conditions.schemas import LEFT, RIGHT
@@ -160,10 +161,6 @@ def test_operands_are_cast_as_spark_casts_them(text: str, types: list[str]) -> N
 def test_the_type_in_which_values_are_compared(names: str, common: str | None) -> None:
     found = common_type([parse_type(name) for name in names.split()])
     assert (None if found is None else str(found)) == common
-
-
-def test_a_synonym_means_a_known_function() -> None:
-    assert set(SYNONYMS.values()) <= set(RULES)
 
 
 def test_types_are_told_without_text() -> None:

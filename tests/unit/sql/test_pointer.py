@@ -1,6 +1,6 @@
 import pytest
 
-from streamjoin.sql.pointer import closing_paren, explained, pointed, suggestion
+from streamjoin.sql.pointer import closing_paren, explain_parser, point_at, suggest_or_list
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from streamjoin.sql.pointer import closing_paren, explained, pointed, suggestion
     ],
 )
 def test_carets_stand_under_the_place_in_its_line(text: str, span: tuple[int, int], shown: str) -> None:
-    assert pointed(text, span) == shown
+    assert point_at(text, span) == shown
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_parenthesis_is_closed_outside_of_quotes(text: str, start: int, end: i
     ],
 )
 def test_the_parser_is_quoted_without_its_class_names(description: str | None, words: str) -> None:
-    assert explained(description) == words
+    assert explain_parser(description) == words
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_the_parser_is_quoted_without_its_class_names(description: str | None, w
     ],
 )
 def test_a_close_name_is_suggested(name: str, known: list[str], words: str) -> None:
-    assert suggestion(name, known) == words
+    assert suggest_or_list(name, known) == words

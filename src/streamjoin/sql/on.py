@@ -1,0 +1,26 @@
+"""What a user may give as `on`, as SQL text."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.operators.expr import quote_name
+from streamjoin.sql.trace import trace
+
+On = str | Sequence[str] | Callable[[Any, Any], Any]
+"""SQL text, names of columns that are equal, or a lambda over (l, r)."""
+
+
+def to_text(on: object) -> str:
+    """The condition as SQL text.
+
+    >>> to_text(["id", "the day"])
+    'l.id = r.id AND l.`the day` = r.`the day`'
+    """
+    if isinstance(on, str):
+        return on
+    if callable(on):
+        return trace(on)
+    if isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on):
+        return " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in on)
+    raise StreamJoinError(f"on: expected SQL text, a lambda over (l, r) or a list of column names; got {on!r}")

@@ -14,7 +14,7 @@ import json, sys
 import numpy as np, pyarrow as pa
 from streamjoin import within
 from streamjoin.compile import modules
-from streamjoin.kernel import cells, codes, grid, intervals, nested, ordered, pairs, strings
+from streamjoin.kernel import buckets, codes, intervals, levenshtein, nested, ordered, pairs, ruler, strings, visit
 from streamjoin.match import Matcher
 from streamjoin.match.warm import warm_join
 from streamjoin.pane import KeyColumn, Rows, Segment
@@ -39,7 +39,7 @@ def rows(predicate, side, rng=None, size=n):
 
 def compiled():
     """What Numba did not find on disk."""
-    modules_of_kernels = (cells, codes, grid, intervals, nested, ordered, pairs, strings)
+    modules_of_kernels = (buckets, codes, intervals, levenshtein, nested, ordered, pairs, ruler, strings, visit)
     kernels = [f for module in modules_of_kernels for f in vars(module).values()]
     found = {id(f): f for f in [*kernels, *modules._LOADED.values()] if hasattr(f, "stats")}
     misses = [(f.__name__, types, n) for f in found.values() for types, n in f.stats.cache_misses.items()]

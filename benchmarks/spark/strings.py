@@ -39,7 +39,7 @@ def named(rows: DataFrame, side: str) -> DataFrame:
 def join(left: DataFrame, right: DataFrame, window: float, *, in_worker: bool) -> DataFrame:
     """The join; with Spark deciding on names where the worker is not to."""
     within = sj.within(f"{window:g} seconds")
-    with patch.object(Predicate, "move_to_worker", Predicate.move_to_worker if in_worker else lambda self: self):
+    with patch.object(Predicate, "prefer_worker", Predicate.prefer_worker if in_worker else lambda self: self):
         return sj.join(left, right, on=ON, window=within, time="ts", delay="0 seconds" if left.isStreaming else None)
 
 

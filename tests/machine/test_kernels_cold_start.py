@@ -62,7 +62,7 @@ FOUND = [5998] * 3 + [2000] * 3 + [1999000] * 3
 ONE_JOIN = (
     FINDS_PAIRS
     + """
-predicate, window = parse(sys.argv[2], schema, schema).decided_by_worker(), within("1 second")
+predicate, window = parse(sys.argv[2], schema, schema).require_worker(), within("1 second")
 if sys.argv[1] == "warm":
     warm_join(predicate, window)
 found, rng = 0, np.random.default_rng(1)

@@ -39,7 +39,7 @@ def cuts(scenario: Scenario) -> list[list[Batch]]:
 @pytest.mark.parametrize(("scenario", "how"), EVERY)
 def test_everybody_meets_whom_the_table_says(scenario: Scenario, how: How) -> None:
     predicate = parse(scenario.on, SCHEMA, SCHEMA)
-    plan = Plan(predicate.decided_by_worker(), scenario.window, ARROW, ARROW, how)
+    plan = Plan(predicate.require_worker(), scenario.window, ARROW, ARROW, how)
     for batches in cuts(scenario):
         law = reference.join(batches, predicate, scenario.window, how, ended=True).rows
         worker, found = Worker(plan), []

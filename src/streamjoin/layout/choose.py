@@ -12,7 +12,7 @@ fixed cost outweigh what another cell would take over; a cluster that is larger 
    keeps each of them in one cell.
 3. For all others the grid nearest to a square that n has room for: it takes any condition and any skew, and its copies
    grow with the root of n. Bands are among them: whether values span enough of a band's buckets to keep n cells of
-   `Keyed` busy, nobody knows beforehand.
+   `Keyed` busy is not known beforehand.
 
 Whether a row is matched is decided in one cell where the layout sends it to one. A grid that sends it to several can
 still serve: each cell says which rows are unmatched there, and a second stage finds those unmatched in all cells.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.kernel.nested import STRIP
-from streamjoin.match.dimension import Array, Dimension, TimeBand
+from streamjoin.match.dimension import Dimension, TimeBand
+from streamjoin.match.intervals import Array
 
 Kernel = Literal["nested", "buckets", "ordered", "compiled"]
 KERNELS: tuple[Kernel, ...] = ("nested", "buckets", "ordered", "compiled")

@@ -12,7 +12,8 @@ from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk
 from streamjoin.match.choose import KERNELS, Choice, sample_values
-from streamjoin.match.dimension import Array, Dimension, Intervals
+from streamjoin.match.dimension import Dimension
+from streamjoin.match.intervals import Array, Intervals
 
 Indices = NDArray[np.int32]
 Candidates = tuple[Indices, Indices, int]

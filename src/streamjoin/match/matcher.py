@@ -20,15 +20,10 @@ from streamjoin.kernel.codes import encode, unlock, widths
 from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN
 from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.match.choose import choose
-from streamjoin.match.dimension import (
-    Array,
-    Intervals,
-    RankBand,
-    TimeBand,
-    key_dimensions,
-)
+from streamjoin.match.dimension import RankBand, TimeBand, key_dimensions
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
+from streamjoin.match.intervals import Array, Intervals
 from streamjoin.operators.compiled import CompiledCheck, new_cursor
 from streamjoin.operators.expr import Key
 from streamjoin.pane import Rows, Segment

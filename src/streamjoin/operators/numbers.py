@@ -31,7 +31,9 @@ def _count(name: str, takes: Type, yields: Type, unit: int) -> Operator:
     return Operator(name, rules.type_conversion(takes, yields), 1, 1, lambda v: v // unit, machine.count_units(unit))
 
 
-def _checked(name: str, types: Rule, value: Any, code: Any, *synonyms: str, least: int = 2, **more: Any) -> Operator:
+def _check_result(
+    name: str, types: Rule, value: Any, code: Any, *synonyms: str, least: int = 2, **more: Any
+) -> Operator:
     """Arithmetic of at most two operands, whose result may not fit into its type."""
     properties: dict[str, Any] = {"typed": True, "may_raise": _unless_floating} | more
     return Operator(name, types, least, 2, value, code, synonyms=synonyms, **properties)
@@ -39,15 +41,15 @@ def _checked(name: str, types: Rule, value: Any, code: Any, *synonyms: str, leas
 
 def _division(name: str, value: Any, code: Any, *synonyms: str) -> Operator:
     """Raises where the divisor is zero, which is looked at first."""
-    return _checked(name, rules.type_arithmetic, value, code, *synonyms, may_raise=always, last_first=True)
+    return _check_result(name, rules.type_arithmetic, value, code, *synonyms, may_raise=always, last_first=True)
 
 
 ENTRIES = (
-    _checked("+", rules.type_arithmetic, arithmetic.add, machine.add("+"), reads_zone=_reads_zone),
-    _checked(
+    _check_result("+", rules.type_arithmetic, arithmetic.add, machine.add("+"), reads_zone=_reads_zone),
+    _check_result(
         "-", rules.type_arithmetic, arithmetic.subtract, machine.add("-"), "negative", least=1, reads_zone=_reads_zone
     ),
-    _checked("*", rules.type_arithmetic, arithmetic.multiply, machine.multiply),
+    _check_result("*", rules.type_arithmetic, arithmetic.multiply, machine.multiply),
     _division("/", arithmetic.divide, machine.divide),
     _division("div", arithmetic.divide_whole, machine.divide_whole),
     _division("%", arithmetic.remainder, machine.remainder, "mod"),
@@ -55,10 +57,12 @@ ENTRIES = (
     Operator(
         "abs", rules.type_same, 1, 1, arithmetic.absolute, machine.absolute, typed=True, may_raise=_unless_floating
     ),
-    _checked("floor", rules.type_whole, arithmetic.to_whole(math.floor), machine.to_whole("floor"), least=1),
-    _checked("ceil", rules.type_whole, arithmetic.to_whole(math.ceil), machine.to_whole("ceil"), "ceiling", least=1),
-    _checked("round", rules.type_round, arithmetic.round_half_up, machine.round_half_up, least=1, constants=(1,)),
-    _checked("datediff", rules.type_days_between, arithmetic.subtract, machine.add("-"), "date_diff"),
+    _check_result("floor", rules.type_whole, arithmetic.to_whole(math.floor), machine.to_whole("floor"), least=1),
+    _check_result(
+        "ceil", rules.type_whole, arithmetic.to_whole(math.ceil), machine.to_whole("ceil"), "ceiling", least=1
+    ),
+    _check_result("round", rules.type_round, arithmetic.round_half_up, machine.round_half_up, least=1, constants=(1,)),
+    _check_result("datediff", rules.type_days_between, arithmetic.subtract, machine.add("-"), "date_diff"),
     Operator("&", rules.type_bits, 2, 2, operator.and_, machine.combine_bits("{} & {}")),
     Operator("|", rules.type_bits, 2, 2, operator.or_, machine.combine_bits("{} | {}")),
     Operator("^", rules.type_bits, 2, 2, operator.xor, machine.combine_bits("{} ^ {}")),

@@ -18,7 +18,7 @@ class Plan:
     """A join as the worker runs it; `left` and `right` are the schemas of the payloads.
 
     Residual conjuncts, which Spark evaluates, are left to the caller: every pair that passes all others comes out. That
-    is right for an inner join alone; for every other `how` the predicate must be `decided_by_worker`.
+    is right for an inner join alone; for every other `how` the predicate must have passed `require_worker`.
     """
 
     predicate: Predicate

@@ -1,6 +1,6 @@
 """Conditions that Spark would decide after the join, made ready to be decided by a worker.
 
-In a join that keeps rows without partner, every part of the condition decides whether two rows met. In an inner join
+In a join that keeps unmatched rows, every part of the condition decides whether two rows match. In an inner join
 the worker takes what it decides exactly as Spark does, so that pairs that fail need not cross to Spark. What speaks of
 one side alone Spark computes before the join, as a `Key`. Of the rest, numbers are compiled; strings and arrays of both
 sides become pair columns (`vector`), each a boolean or a number, that the compiled code then reads like any other.
@@ -30,7 +30,7 @@ from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, 
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
 
 
-def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
+def require_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
     """The same condition without need of Spark after the join, or an error that names the part that needs it."""
     decider = _Decider(keys)
     try:
@@ -38,8 +38,8 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
     except _Undecidable as reason:
         written = f"{reason.part}" if str(reason.part) == str(conjunct.exact) else f"{reason.part} in {conjunct.exact}"
         raise StreamJoinError(
-            f"on: {written}: {reason}, and in a join that keeps rows without partner every part of the condition must "
-            "be decided before a row is known to have met nobody. Compute a column before the join and compare that, "
+            f"on: {written}: {reason}, and in a join that keeps unmatched rows every part of the condition must be "
+            "decided before a row is known to be unmatched. Compute a column before the join and compare that, "
             "or take how='inner'"
         ) from None
     check = conjunction(checks)
@@ -49,7 +49,7 @@ def decided_by_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
     return Evaluated(conjunct.exact, check, tuple(decider.pairs))
 
 
-def move_to_worker(conjunct: Conjunct, keys: Keys) -> Conjunct | None:
+def prefer_worker(conjunct: Conjunct, keys: Keys) -> Conjunct | None:
     """A condition of an inner join as the worker decides it; None where it stays with Spark.
 
     The worker must not fail or differ where Spark would not. So nothing that may raise is computed before the join, as

@@ -9,7 +9,7 @@ from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Column, Expr, Key
 from streamjoin.predicate.classify import Keys, may_raise
 from streamjoin.predicate.conjunct import Band, Conjunct, Residual
-from streamjoin.predicate.decide import decided_by_worker, move_to_worker
+from streamjoin.predicate.decide import require_worker, prefer_worker
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between, Closed
@@ -39,13 +39,13 @@ class Predicate:
         """The conjuncts that only Spark decides, if only on what the others let through."""
         return tuple(conjunct for conjunct in self.conjuncts if _only_spark_decides(conjunct))
 
-    def decided_by_worker(self) -> "Predicate":
+    def require_worker(self) -> "Predicate":
         """The same predicate without conjuncts that only Spark decides; an error where one cannot do without."""
         keys = Keys({key: key for conjunct in self.conjuncts for key in conjunct.keys})
-        conjuncts = (decided_by_worker(c, keys) if _only_spark_decides(c) else c for c in self.conjuncts)
+        conjuncts = (require_worker(c, keys) if _only_spark_decides(c) else c for c in self.conjuncts)
         return replace(self, conjuncts=tuple(conjuncts))
 
-    def move_to_worker(self) -> "Predicate":
+    def prefer_worker(self) -> "Predicate":
         """The same predicate for an inner join: what the worker decides exactly as Spark would is left to it.
 
         Spark does not evaluate a conjunct that may raise on pairs that one before it excludes, so such a conjunct stays
@@ -56,7 +56,7 @@ class Predicate:
         for conjunct in self.conjuncts:
             guarded = may_raise(conjunct.exact) and any(map(_only_spark_decides, conjuncts))
             moves = isinstance(conjunct, Residual) and not guarded
-            conjuncts.append((move_to_worker(conjunct, keys) if moves else None) or conjunct)
+            conjuncts.append((prefer_worker(conjunct, keys) if moves else None) or conjunct)
         return replace(self, conjuncts=tuple(conjuncts))
 
     def window(self, time: tuple[str, str]) -> tuple[Between, "Predicate"] | None:

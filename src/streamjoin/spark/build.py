@@ -81,7 +81,7 @@ def plan(
         if implied is None:
             raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
         window, predicate = implied
-    predicate = predicate.move_to_worker() if how == "inner" else predicate.decided_by_worker()
+    predicate = predicate.prefer_worker() if how == "inner" else predicate.require_worker()
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})

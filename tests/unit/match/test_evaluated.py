@@ -53,7 +53,7 @@ def rows_of(predicate: Predicate, side: Side, rows: Sequence[dict[str, Any]]) ->
 def decided(text: str) -> Predicate | None:
     """The condition as a worker decides it; None for what names one side only, or more than a worker knows."""
     try:
-        return parse(text, SCHEMA, SCHEMA).decided_by_worker()
+        return parse(text, SCHEMA, SCHEMA).require_worker()
     except StreamJoinError:
         return None
 
@@ -114,7 +114,7 @@ def test_an_inner_join_s_matcher_and_spark_find_the_pairs(
 def in_inner_join(text: str) -> Predicate | None:
     """The condition as an inner join has it; None for what names one side only, or fails on rows before the join."""
     try:
-        predicate = parse(text, SCHEMA, SCHEMA).move_to_worker()
+        predicate = parse(text, SCHEMA, SCHEMA).prefer_worker()
     except StreamJoinError:
         return None
     before = [c for c in predicate.conjuncts if isinstance(c, OneSided) and may_raise(c.exact)]
@@ -162,7 +162,7 @@ BAD = r"a\b"
 )
 def test_patterns_that_a_worker_does_not_know_are_no_reason_to_guess(text: str) -> None:
     """Either of them may match or not: it would be wrong to let both match, or neither."""
-    predicate = parse(text, SCHEMA, SCHEMA).decided_by_worker()
+    predicate = parse(text, SCHEMA, SCHEMA).require_worker()
     matcher = Matcher(predicate, within("1 second"))
     segment = matcher.prepare("r", Segment("s", rows_of(predicate, "r", [{"ts": 0, "q": "b(?=c)"}])))
     with pytest.raises(EvaluationError, match="RLIKE: a worker does not know"):
@@ -179,7 +179,7 @@ def test_patterns_that_a_worker_does_not_know_are_no_reason_to_guess(text: str) 
     ],
 )
 def test_a_pattern_without_sense_raises_where_it_is_needed(text: str, kinds: list[str], matches: Any) -> None:
-    predicate = parse(text, SCHEMA, SCHEMA).decided_by_worker()
+    predicate = parse(text, SCHEMA, SCHEMA).require_worker()
     left = [{"ts": 0, "s": BAD, "ok": True}]
     right = [{"ts": 0, "p": BAD, "t": kind} for kind in kinds]
     matcher = Matcher(predicate, within("1 second"))
@@ -211,4 +211,4 @@ def test_a_pattern_without_sense_raises_where_it_is_needed(text: str, kinds: lis
 )
 def test_what_a_worker_cannot_decide_is_refused_by_name(on: str, part: str, reason: str) -> None:
     with pytest.raises(StreamJoinError, match=rf"on: {part}: .*{reason}.*[Cc]ompute a column before the join"):
-        parse(on, SCHEMA, SCHEMA).decided_by_worker()
+        parse(on, SCHEMA, SCHEMA).require_worker()

@@ -16,7 +16,7 @@ def test_residual_conditions_are_left_to_the_caller_of_an_inner_join() -> None:
     worker = Worker(plan_of(on=on))
     assert pairs(worker.process(left((0, 1)), right((0, 1)))) == [(0, 100, 0)]
     with pytest.raises(StreamJoinError, match="only Spark can evaluate"):
-        plan_of(how="left", on=on)  # without `decided_by_worker`
+        plan_of(how="left", on=on)  # without `require_worker`
 
 
 def test_a_plan_names_what_it_cannot_be() -> None:

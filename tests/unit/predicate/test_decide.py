@@ -20,7 +20,7 @@ SCHEMA = Schema(
 
 
 def moved(on: str) -> Predicate:
-    return parse(on, SCHEMA, SCHEMA).move_to_worker()
+    return parse(on, SCHEMA, SCHEMA).prefer_worker()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from streamjoin import Cell, Grid, Keyed, Scale
-from streamjoin.flow.settle import decide
+from streamjoin.flow.settle import intersect_unmatched
 from streamjoin.layout import Layout, fit_plan
 from streamjoin.plan import Block, Plan
 from streamjoin.reference import Batch, Joined
@@ -82,7 +82,7 @@ def agreed(layout: Grid, undecided: Sequence[Sequence[Undecided]]) -> Iterator[p
                 for cell in layout.stripe(side, stripe)
             ]
             if all(answers):
-                yield from decide(answers[0], [[ranks for ranks, _ in answer] for answer in answers[1:]])
+                yield from intersect_unmatched(answers[0], [[ranks for ranks, _ in answer] for answer in answers[1:]])
 
 
 @settings(max_examples=max(100, settings().max_examples))

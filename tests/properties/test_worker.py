@@ -355,4 +355,4 @@ def test_counters_are_what_one_counts_by_hand(plan: Plan, batches: list[Batch]) 
     assert found.rows_right == sum(len(timed(batch.right)) for batch in batches)
     assert found.matches == len(reference.join(batches, plan.predicate, plan.window).rows)
     assert found.matches <= found.examined
-    assert found.decided == decided(plan.window, batches)
+    assert found.comparisons == decided(plan.window, batches)

@@ -121,7 +121,7 @@ class CellBatch:
             late_left=last.late_left,
             late_right=last.late_right,
             invalid_rows=sum(record.invalid for record in records),
-            comparisons=last.decided,
+            comparisons=last.comparisons,
             examined=last.examined,
             matches=last.matches,
             state_rows=size.live_left + size.live_right + size.waiting_left + size.waiting_right,

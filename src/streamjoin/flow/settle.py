@@ -112,7 +112,7 @@ def _settle_pages(layout: Grid, waiting: Answers) -> Iterator[pa.RecordBatch]:
         first, *others = layout.stripe("l", stripe) if stripe < layout.m else layout.stripe("r", stripe - layout.m)
         if first in cells and all(cell in cells for cell in others):  # else in some cell every row is matched
             ranks = [[ranks for ranks, _ in _read_ranks(cells[cell])] for cell in others]
-            yield from decide(_read_ranks(cells[first]), ranks)
+            yield from intersect_unmatched(_read_ranks(cells[first]), ranks)
 
 
 def _read_ranks(blocks: Blocks) -> Iterator[tuple[Ranks, pa.RecordBatch]]:
@@ -122,7 +122,7 @@ def _read_ranks(blocks: Blocks) -> Iterator[tuple[Ranks, pa.RecordBatch]]:
             yield np.asarray(part.column(_RANK)), part.drop_columns([_RANK])
 
 
-def decide(
+def intersect_unmatched(
     carried: Iterable[tuple[Ranks, pa.RecordBatch]], others: Sequence[Sequence[Ranks]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one side that are unmatched in all cells of a stripe.

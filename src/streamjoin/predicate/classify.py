@@ -1,7 +1,8 @@
 """A condition taken apart into conjuncts, each in the most useful class that it belongs to.
 
-In order of preference: one-sided, equi, band, compiled, residual. One-sided sub-expressions become `Key` columns,
-numbered as they are met, equal ones only once.
+In order of preference: one-sided, equi (an equality), band, compiled, residual; `for_worker` turns residual ones into
+evaluated ones where a worker can decide them. One-sided sub-expressions become `Key` columns, numbered as they are met,
+equal ones only once.
 """
 
 import math

@@ -9,7 +9,7 @@ from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Column, Expr, Key
 from streamjoin.predicate.classify import Keys, may_raise
 from streamjoin.predicate.conjunct import Band, Conjunct, Residual
-from streamjoin.predicate.decide import prefer_worker, require_worker
+from streamjoin.predicate.for_worker import prefer_worker, require_worker
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between, Closed

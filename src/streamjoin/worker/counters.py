@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 class Counters:
     """What happened in one batch.
 
-    Rows, and late rows among them, are counted where their first copy is. `decided` is the work as the papers count
+    Rows, and late rows among them, are counted where their first copy is. `comparisons` is the work as the papers count
     it: every probing row times the live opposite window. `examined` is what was compared to get there. `matches` are
     the pairs found.
     """
@@ -21,7 +21,7 @@ class Counters:
     rows_right: int = 0
     late_left: int = 0
     late_right: int = 0
-    decided: int = 0
+    comparisons: int = 0
     examined: int = 0
     matches: int = 0
     probe_seconds: float = 0.0

@@ -105,7 +105,7 @@ class Round:
                 segments.append(theirs)
             if mine.ranges is None:
                 live = sum(now[other].count_live(segment.rows) for segment in segments)
-                self.counters.decided += len(mine.probing) * live
+                self.counters.comparisons += len(mine.probing) * live
             matches = Matches(self.output, side, mine.probing.payload)
             for segment in segments:
                 earliest = of_fresh if side == "l" or segment is theirs else Earliest()
@@ -122,7 +122,7 @@ class Round:
         """Let the probing rows probe a segment of the other side."""
         if mine.ranges is not None:
             in_window = _count_in_window(segment.rows, mine.ranges)
-            self.counters.decided += in_window
+            self.counters.comparisons += in_window
             if in_window == 0:
                 return
         probing, stored = mine.probing, segment.rows

@@ -168,7 +168,7 @@ def test_rows_may_hold_values_as_spark_hands_them_over() -> None:
     "text",
     [
         "my_udf(l.x) = r.a",
-        "soundex(l.name) = soundex(r.name)",
+        "my_udf(l.name) = my_udf(r.name)",
         "l.name = r.a",
         "l.x + r.name > 1",
         "CAST(l.name AS INT) = r.a",

@@ -104,7 +104,7 @@ def bound(text: str) -> Expr:
         ("abs(l.name)", "unknown"),
         ("coalesce(l.x, l.name)", "unknown"),
         ("upper(l.name)", "string"),
-        ("soundex(l.name)", "unknown"),
+        ("my_udf(l.name)", "unknown"),
         ("l.name || r.name", "string"),
         ("l.name LIKE 'a'", "boolean"),
         ("TRY_CAST(l.name AS DATE)", "date"),

@@ -108,5 +108,5 @@ def test_a_million_rows_a_side_in_one_block() -> None:
         assert block["l"].equals(block["r"])
         found += block.num_rows
     assert found == count == worker.last.matches
-    assert worker.last.decided == count * count
+    assert worker.last.comparisons == count * count
     assert worker.last.examined < 20 * count

@@ -1,6 +1,6 @@
 """Conditions on strings and arrays, many pairs at a time: a tree over key columns becomes an Arrow array.
 
-The tree holds `Key` leaves, constants, and calls of operators that have an Arrow form; `predicate.for_worker` builds it.
+The tree holds `Key` leaves, constants and calls of operators that have an Arrow form; `predicate.for_worker` builds it.
 The forms that need kernels are below; the entries in `text` name them.
 """
 

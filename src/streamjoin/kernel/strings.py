@@ -108,7 +108,7 @@ def _like(ao: Any, ad: Any, po: Any, pd: Any, escape: int) -> Any:
 
 @kernel
 def _matches(ad: Any, a: int, a_end: int, pd: Any, p: int, p_end: int, escape: int) -> int:
-    """One string, one pattern. After a failure only the last % is widen: what stood before it is settled."""
+    """One string, one pattern. After a failure only the last % is widened: what stood before it is settled."""
     at = p
     while at < p_end:
         if pd[at] == escape:
@@ -185,5 +185,5 @@ def _same(ad: Any, a: int, bd: Any, b: int, length: int) -> bool:
 
 @kernel
 def width_of(byte: int) -> int:
-    """How many bytes the character has that begins with this one."""
-    return 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+    """How many bytes the character has that begins with this one; as in Spark, one where none begins so."""
+    return 1 if byte < 0xC2 or byte > 0xF4 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4

@@ -66,8 +66,17 @@ def _values(tree: Expr, keys: Mapping[str, pa.Array], count: int) -> pa.Array:
 def _evaluate_each(value: Callable[..., Any], given: Sequence[Any], type: pa.DataType) -> pa.Array:
     """A function without an Arrow form, value by value."""
     count = next(len(column) for column in given if isinstance(column, pa.Array))
-    columns = [arg.to_pylist() if isinstance(arg, pa.Array) else [arg] * count for arg in given]
+    columns = [_to_values(arg) if isinstance(arg, pa.Array) else [arg] * count for arg in given]
     return pa.array([None if None in row else value(*row) for row in zip(*columns, strict=True)], type)
+
+
+def _to_values(column: pa.Array) -> list[Any]:
+    """Plain values; bytes that are no UTF-8, which Spark does not refuse, are replaced as in Java."""
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        values = column.view(pa.large_binary()).to_pylist()
+        return [None if value is None else value.decode(errors="replace") for value in values]
 
 
 _ARROW = {STRING: pa.large_string(), BINARY: pa.large_binary(), INT: pa.int32(), BOOLEAN: pa.bool_(), VOID: pa.null()}

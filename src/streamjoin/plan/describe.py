@@ -36,7 +36,7 @@ def describe_expression(expr: Expr) -> Data:
         case Column():
             return ["column", str(expr.type), expr.side, *expr.path]
         case Literal():
-            return ["literal", str(expr.type), expr.same]
+            return ["literal", str(expr.type), expr.value if isinstance(expr.value, str) else expr.same]
         case Call():
             return ["call", str(expr.type), expr.op, *map(describe_expression, expr.args)]
         case Cast():

@@ -6,6 +6,7 @@ one side alone Spark computes before the join, as a `Key`. Of the rest, numbers 
 sides become pair columns (`vector`), each a boolean or a number, that the compiled code then reads like any other.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NoReturn
 
@@ -55,7 +56,7 @@ def prefer_worker(conjunct: Conjunct, keys: Keys) -> Conjunct | None:
     The worker must not fail or differ where Spark would not. So nothing that may raise is computed before the join, as
     if all of it stood behind a guard, and patterns are constants that mean the same to both.
     """
-    if any(map(reads_zone, conjunct.exact.walk())):
+    if any(map(reads_zone, _walk_arguments(conjunct.exact))):
         return None
     decider = _Decider(Keys(dict(keys.known)), inner=True)
     try:
@@ -81,9 +82,9 @@ class _Decider:
 
     def number(self, expr: Expr, *, guarded: bool) -> Expr:
         """The expression in machine numbers: over keys, constants and pair columns."""
-        expr = _within_bound(expr)
         if (found := over_keys(expr, self.keys, guarded=guarded)) is not None:
             return found
+        expr = _within_bound(expr)
         if _is_zoned_difference(expr):  # Spark subtracts them as the clocks of the session's zone show them
             local = (Cast(TIMESTAMP_NTZ, child, implicit=True) for child in expr.children)
             return self.number(Call(INTERVAL, "-", tuple(local)), guarded=guarded)
@@ -141,6 +142,8 @@ class _Decider:
     def constant(self, expr: Expr) -> Literal:
         if isinstance(expr, Literal):
             return expr
+        if self.inner and any(isinstance(part, Function) and part.op in _CASED for part in _walk_arguments(expr)):
+            raise _Undecidable(expr)
         return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if is_known(expr) else self.refuse(expr)
 
     def refuse(self, expr: Expr) -> NoReturn:
@@ -168,13 +171,20 @@ def _uncast(expr: Expr) -> Expr:
     return expr.arg if isinstance(expr, Cast) and expr.type == UNKNOWN else expr
 
 
+def _walk_arguments(expr: Expr) -> Iterator[Expr]:
+    """All parts of an expression; of a function its arguments, as a worker evaluates them."""
+    yield expr
+    for part in expr.args if isinstance(expr, Function) else expr.children:
+        yield from _walk_arguments(part)
+
+
 def _within_bound(expr: Expr) -> Expr:
     """``levenshtein(a, b) <= 2`` as ``levenshtein(a, b, 2) >= 0``: a distance that is above need not be known."""
     match expr:
         case Call(op=op, args=(Function(op="levenshtein", args=(_, _)) as distance, Literal(type=type, value=value))):
             most = {"<=": 0, ">": 0, "<": -1, ">=": -1}.get(op)
-            if most is None or type != INT or value is None or value + most < 0:
-                return expr
+            if most is None or type != INT or value is None or value + most < 0 or len(distance.sides) < 2:
+                return expr  # of one side alone Spark computes it, as it is written
             bound = Literal(INT, value + most, str(value + most))
             within = replace(distance, args=(*distance.args, bound))
             return replace(expr, op=">=" if op in ("<", "<=") else "<", args=(within, Literal(INT, 0, "0")))

@@ -245,8 +245,11 @@ class Planned:
     def key(self) -> CheckpointKey:
         """Which checkpoints this join may continue."""
         named = {
-            side: Named(self.inputs[side].time, [(".".join(c.path), c.type.simpleString()) for c in self.carried[side]])
-            for side in SIDES
+            side: Named(
+                f"{_show_path([source.time])} {source.schema[source.time].dataType.simpleString()}",
+                [(_show_path(c.path), c.type.simpleString()) for c in self.carried[side]],
+            )
+            for side, source in self.inputs.items()
         }
         return CheckpointKey.of(self.plan, self.layout, self.partitions, named)
 
@@ -263,6 +266,11 @@ class Planned:
 
 def _name_plainly(column: Column) -> str:
     return quote_path(column.path)
+
+
+def _show_path(path: Sequence[str]) -> str:
+    """A column as people write it, quoted where that tells it from another."""
+    return ".".join(name if name.isidentifier() else quote_path([name]) for name in path)
 
 
 def _hash_row(side: Side, source: Input) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin.kernel import strings
-from streamjoin.kernel.strings import BAD_PATTERN, Strings
+from streamjoin.kernel.strings import BAD_PATTERN, Strings, width_of
 from streamjoin.operators import text as text_functions
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.operators.registry import OPERATORS
@@ -59,3 +59,10 @@ def test_substrings(rows: list[tuple[str, int, int]]) -> None:
 def test_a_pattern_with_many_gaps_takes_no_time() -> None:
     """Only the last gap is ever widened again: this would take 2 ** 30 steps otherwise."""
     assert strings.like(*columns([("a" * 3000 + "c", "%a" * 30 + "b")]), ord("\\")).tolist() == [0]
+
+
+def test_bytes_that_are_no_utf8_have_the_widths_of_spark() -> None:
+    """As ``length(CAST(... AS STRING))`` counts them on Spark 4.3."""
+    widths = [width_of(byte) for byte in range(256)]
+    starts = [byte for byte in range(256) if byte == 0 or widths[byte] != widths[byte - 1]]
+    assert [(byte, widths[byte]) for byte in starts] == [(0, 1), (0xC2, 2), (0xE0, 3), (0xF0, 4), (0xF5, 1)]

@@ -1,10 +1,14 @@
 """In an inner join a worker decides what it decides exactly as Spark does; the rest stays with Spark, part by part."""
 
+from collections.abc import Callable
+
 import pytest
 
+from streamjoin.operators.expr import to_sql
 from streamjoin.operators.types import Schema
 from streamjoin.predicate import Predicate, parse
 from streamjoin.predicate.conjunct import Evaluated
+from streamjoin.spec.side import SIDES
 
 SCHEMA = Schema(
     {
@@ -52,6 +56,9 @@ def moved(on: str) -> Predicate:
         # Letters of both sides whose case goes by Unicode's tables.
         ("upper(concat(l.s, r.s)) = 'AB'", "residual"),
         ("concat(l.s, r.s) ILIKE 'a%'", "residual"),
+        ("concat(l.s, r.s) <> lower('ÀX')", "residual"),
+        # The session's zone, also within the argument of a function.
+        ("contains(l.s, r.ts)", "residual"),
         # What only Spark knows, also on one side: it might fail on rows that no pair needs.
         ("my_udf(l.s, r.s)", "residual"),
         ("l.n = r.n OR my_udf(l.s, r.s)", "residual"),
@@ -108,3 +115,21 @@ def test_a_distance_is_known_up_to_its_bound(written: str, bounded: str) -> None
     assert isinstance(conjunct, Evaluated)
     ((pair,), check) = conjunct.pairs, str(conjunct.check)
     assert check.replace(str(pair.key), str(pair.tree)) == bounded
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "levenshtein(l.s, 'smith') <= 2 OR contains(l.t, r.t)",
+        "levenshtein(l.s, l.t) > 1 AND contains(l.s, r.t) OR l.n < r.n",
+        "CASE WHEN levenshtein(l.s, l.t) < 3 THEN contains(l.s, r.t) ELSE FALSE END",
+        "contains(l.s, r.t) = (levenshtein(l.t, 'x') >= 2)",
+    ],
+)
+@pytest.mark.parametrize("serve", [Predicate.prefer_worker, Predicate.require_worker])
+def test_what_spark_computes_for_one_side_is_what_was_written(on: str, serve: Callable[[Predicate], Predicate]) -> None:
+    """A bound that only the kernel takes must not change the condition that Spark is given."""
+    keys = [to_sql(key.arg) for side in SIDES for key in serve(parse(on, SCHEMA, SCHEMA)).keys(side)]
+    measured = [sql for sql in keys if "levenshtein" in sql]
+    assert measured
+    assert all(sql in on for sql in measured), measured

@@ -7,10 +7,14 @@ from streamjoin import reference
 from streamjoin.reference import Batch, Joined
 from streamjoin.spec.how import sides_of
 from streamjoin.spec.side import SIDES, Side
-from tests.simulation.history import History, Row
+from streamjoin.flow.emit import PLAN_CELL
+from streamjoin.spark.processor import CellState
+from streamjoin.worker import Worker
+from tests.simulation.history import Row
 from tests.simulation.joins import COLUMNS, Join
-from tests.simulation.runtime import Logged, Runtime
-from tests.simulation.sql import Result, project
+from tests.simulation.runtime import Runtime
+from tests.simulation.sql import Result, project, sql_of
+from tests.simulation.state import Handle
 
 Rows = dict[Side, list[Row]]
 
@@ -54,8 +58,6 @@ def check_results(runtime: Runtime) -> None:
 def _check_counts(runtime: Runtime, given: list[Rows], marks: list[int | None]) -> None:
     """Rows without a time and late rows of the first join were counted, each once."""
     join = runtime.history.joins[0]
-    from tests.simulation.sql import sql_of
-
     sql = sql_of(join)
     invalid = late = 0
     for rows, mark in zip(given, marks, strict=True):
@@ -130,4 +132,23 @@ def _to_result(join: Join, joined: Joined) -> Result:
     return (*values, joined.join_time)
 
 
-__all__ = ["History", "Logged", "Wrong", "check_results"]
+def check_state(runtime: Runtime) -> None:
+    """A cell is restored from state alone, and state holds nothing that this does not read."""
+    for (number, _), versions in runtime.versions.items():
+        plan = runtime.history.joins[number].planned.plan
+        for cell, own in versions[max(versions)].items():
+            if cell == PLAN_CELL or own.note is None:
+                continue
+            state, read = CellState(Handle({cell: own}, cell, lambda: None)), set()
+            note = state.read_note()
+            assert note is not None
+
+            def fetch(name: str, state: CellState = state, read: set[str] = read) -> bytes | None:
+                found = state.get(name)
+                if found is not None:
+                    read.update(state._keys(name))
+                return found
+
+            Worker.restore(plan, note.manifest, fetch)
+            if unread := {key for (key,) in own.contents} - read:
+                raise Wrong(f"state of cell {cell} of join {number} holds what it does not need: {sorted(unread)}")

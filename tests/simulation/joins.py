@@ -54,12 +54,12 @@ WINDOWS: dict[str, tuple[Window, ...]] = {
 }
 
 LAYOUTS: dict[str, tuple[Layout, ...]] = {
-    "Grid": (Grid(1, 1), Grid(2, 2), Grid(2, 1), Grid(1, 2), Grid(1, 3)),
+    "Grid": (Grid(1, 1), Grid(2, 1), Grid(1, 2), Grid(2, 2), Grid(1, 3)),
     "Grid by time": (Grid(2, 2, by="time"), Grid(2, 1, by="time")),
-    "Scale": (Scale(2), Scale(3)),
-    "Cell": (Cell(2), Cell(3)),
+    "Scale": (Scale(2),),
+    "Cell": (Cell(2),),
     "Cell hashed": (Cell(2, hashed=True),),
-    "Keyed": (Keyed(2), Keyed(3)),
+    "Keyed": (Keyed(2),),
     "Keyed spread": (Keyed(4, spread=2),),
 }
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from streamjoin import reference
+from streamjoin.flow.emit import PLAN_CELL
 from streamjoin.reference import Batch, Joined
+from streamjoin.spark.processor import CellState
 from streamjoin.spec.how import sides_of
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.flow.emit import PLAN_CELL
-from streamjoin.spark.processor import CellState
 from streamjoin.worker import Worker
 from tests.simulation.history import Row
 from tests.simulation.joins import COLUMNS, Join
@@ -34,7 +34,7 @@ def check_results(runtime: Runtime) -> None:
     if len(history.joins) == 1:
         expected = _expect(first, given, marks)
     else:
-        runtime._hit("chain")
+        runtime.hit("chain")
         results = _expect_by_batch(first, given, marks)
         other: Side = "r" if history.chained == "l" else "l"
         chained: list[Rows] = [
@@ -70,9 +70,9 @@ def _check_counts(runtime: Runtime, given: list[Rows], marks: list[int | None]) 
     if counted != (invalid, late):
         raise Wrong(f"rows without a time, late rows: counted {counted}, expected {(invalid, late)}")
     if invalid:
-        runtime._hit("row without a time")
+        runtime.hit("row without a time")
     if late:
-        runtime._hit("late row")
+        runtime.hit("late row")
 
 
 def _admit(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> list[Batch]:
@@ -85,9 +85,7 @@ def _admit(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> li
         kept = {}
         for side in SIDES:
             mark = marks[at] if side not in join.lagging else marks[at - 1] if at else None
-            kept[side] = [
-                row for row in rows[side] if row["ts"] is not None and (mark is None or row["ts"] >= mark)
-            ]
+            kept[side] = [row for row in rows[side] if row["ts"] is not None and (mark is None or row["ts"] >= mark)]
         batches.append(Batch(kept["l"], kept["r"]))
     return [*batches, Batch(watermark=marks[-1] if marks else None)]
 

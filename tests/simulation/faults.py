@@ -1,7 +1,7 @@
 """What can go wrong, by name, and what of it was hit.
 
-A fault is planned for a micro-batch of a join; its `salt` says where exactly. It counts as hit when it had an effect: an
-attempt died before it was committed, a file was there to be damaged and state named it, a zombie changed files.
+A fault is planned for a micro-batch of a join; its `salt` says where exactly. It counts as hit when it had an effect:
+an attempt died before it was committed, a file that state names was damaged, a zombie changed files.
 """
 
 from collections import Counter

@@ -1,14 +1,12 @@
-"""The joins that histories run: conditions, windows, hows and layouts from fixed lists, so that compiled code is shared.
+"""The joins that histories run: conditions, windows and layouts from fixed lists, so that compiled code is shared.
 
 A new condition, window, layout or `how` is added to its list here, and every history may draw it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any
-
-import pyarrow as pa
 
 from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, tumbling, within
 from streamjoin.flow.cache import CacheSpec
@@ -19,11 +17,10 @@ from streamjoin.operators.expr import Expr
 from streamjoin.plan import Plan
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
-from streamjoin.reference import Row
 from streamjoin.spec.how import HOWS, How, sides_of
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
-from tests.blocks import ARROW, arrow_schema
+from tests.blocks import arrow_schema
 from tests.strategies import us
 
 MS = 1000
@@ -106,19 +103,22 @@ class Planned:
         return [(side, name) for side in sides_of(self.plan.how) for name in COLUMNS[side]]
 
 
-@lru_cache(maxsize=None)
+@cache
 def parsed(on: str, how: How) -> Predicate:
     predicate = parse(on, SCHEMAS["l"], SCHEMAS["r"])
     return predicate if how == "inner" else predicate.decided_by_worker()
 
 
-@lru_cache(maxsize=None)
+@cache
 def planned(join: Join) -> Planned:
     """As `spark.build.Planned` does it. Raises StreamJoinError where the layout does not serve the join."""
     whole = parsed(join.on, join.how)
     filters = [c for c in whole.conjuncts if isinstance(c, OneSided) and c.may_filter(join.how, join.window)]
     predicate = replace(whole, conjuncts=tuple(c for c in whole.conjuncts if c not in filters))
-    plan = Plan(predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how, lagging=join.lagging, block_rows=7)
+    block_rows = 7 if len(join.on) % 2 else 1000
+    plan = Plan(
+        predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how, lagging=join.lagging, block_rows=block_rows
+    )
     return Planned(
         bound(join.layout, plan),
         whole,
@@ -135,7 +135,7 @@ def serves(join: Join) -> bool:
     return True
 
 
-@lru_cache(maxsize=None)
+@cache
 def choices(how: How) -> Sequence[tuple[str, str]]:
     """The kinds of layout and the conditions that go together with a `how`."""
     some = WINDOWS["within"][0]
@@ -148,7 +148,7 @@ def choices(how: How) -> Sequence[tuple[str, str]]:
     ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def fitting(how: How, kind: str, on: str) -> Sequence[Layout]:
     some = WINDOWS["within"][0]
     return [layout for layout in LAYOUTS[kind] if serves(Join(how, layout, some, on))]
@@ -171,5 +171,5 @@ def make_job(name: str, join: Join, partitions: int, cache: CacheSpec) -> Job:
     return Job(name, key, plan, join.layout, partitions, sources, cache)
 
 
-ALL_HOWS = HOWS
-__all__ = ["ARROW", "COLUMNS", "Join", "Planned", "Row", "pa"]
+PLACES = {(kind, how) for how in HOWS for kind, _ in choices(how)}
+"""Every kind of layout with every `how` that it serves."""

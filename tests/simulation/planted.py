@@ -154,18 +154,16 @@ def the_manifest_of_the_batch_before(patch: Patch) -> None:
 
 @plant
 def a_large_content_read_in_part(patch: Patch) -> None:
-    patch.setattr(CellState, "get", lambda self, name: found and found[0] if (found := self._contents.getValue((name,))) else None)
+    def get(self: CellState, name: str) -> bytes | None:
+        found = self._contents.getValue((name,))
+        return found and found[0]
+
+    patch.setattr(CellState, "get", get)
 
 
 @plant
 def a_timer_lost(patch: Patch) -> None:
     patch.setattr(CellState, "wake_after", lambda self, watermark: None)
-
-
-@plant
-def a_timer_not_set_again(patch: Patch) -> None:
-    real = CellState.wake_after
-    patch.setattr(CellState, "wake_after", lambda self, watermark: self.fired is None and real(self, watermark))
 
 
 # Time
@@ -193,9 +191,13 @@ def expiry_a_microsecond_late(patch: Patch) -> None:
 
 
 @plant
-def a_bucket_expired_a_microsecond_early(patch: Patch) -> None:
+def a_bucket_expired_milliseconds_early(patch: Patch) -> None:
     real = rounds.horizon
-    early = lambda window, side, mark, ranked: real(window, side, mark + 1 if mark and isinstance(window, Tumbling) else mark, ranked)  # noqa: E731
+
+    def early(window: Any, side: Any, watermark: int | None, ranked: int) -> Limit:
+        moved = watermark + 3000 if watermark is not None and isinstance(window, Tumbling) else watermark
+        return real(window, side, moved, ranked)
+
     patch.setattr(rounds, "horizon", early)
     patch.setattr(stores, "horizon", early)
 

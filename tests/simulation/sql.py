@@ -1,10 +1,10 @@
-"""What Spark SQL computes around a join: keys, one-sided filters, residual conditions, the hash that rows are routed by.
+"""What Spark SQL computes around a join: keys, one-sided filters, residual conditions, the hash for routing.
 
 Evaluated by the operator registry, a row at a time; the hash is any of 64 bits. Values repeat, so answers are kept.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -14,8 +14,9 @@ from streamjoin.flow.job import Job
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Expr
 from streamjoin.spec.side import SIDES, Side
+from tests.blocks import ARROW
 from tests.simulation.history import Row
-from tests.simulation.joins import ARROW, COLUMNS, PAYLOADS, Join
+from tests.simulation.joins import COLUMNS, PAYLOADS, Join
 
 Result = tuple[Any, ...]
 """The columns of a result, those of the left side first, and its join time."""
@@ -90,7 +91,7 @@ class Sql:
         return all(memo.of_pair(left, right) for memo in self.residual)
 
 
-@lru_cache(maxsize=None)
+@cache
 def sql_of(join: Join) -> Sql:
     return Sql(join)
 

@@ -58,9 +58,7 @@ def _run_many(console: Console, root: Path, start: int | None, seconds: float) -
             progress.update(task, completed=seconds - (end - time.monotonic()), description=str(tally))
     console.print(tally.hits.table(), highlight=False)
     missing = tally.hits.missing(PLACES)
-    console.print(
-        f"{len(missing)} of the kinds x layouts x hows were never hit" + (f", as {missing[:5]}" if missing else "")
-    )
+    console.print(f"never hit, of faults x layouts x hows: {len(missing)} {missing[:5]}", highlight=False)
     console.print(str(tally), highlight=False)
     return failure
 

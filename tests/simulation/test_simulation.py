@@ -70,7 +70,6 @@ def test_a_failing_history_is_shrunk(root: Path) -> None:
 
 def test_all_that_modules_remember_dies_with_a_process() -> None:
     known = {(module.__name__, name) for module, name in MEMORY}
-    known.add(("streamjoin.match.dimension", "_"))
     found = set()
     for room in (flow, worker, match, pane, streamjoin.layout, streamjoin.plan):
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):

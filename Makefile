@@ -29,7 +29,7 @@ test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another release, SPAR
 
 simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3, FROM=7; SEED=123 again; PLANTED=1
 	$(PY) -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(FROM),--start $(FROM)) $(if $(HOURS),--hours $(HOURS)) \
-		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted)
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(LINES),--lines $(LINES))
 
 lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check

@@ -1,7 +1,8 @@
 """`make simulate`: one seed again, or as many as there is time for.
 
 SEED=123 runs one history and, if it fails, prints the smallest that does. HOURS=2 or MINUTES=3 run seeds from a random
-one on (FROM=7: from that one on). PLANTED=1 plants faults in the product and shows how soon each is found.
+one on (FROM=7: from that one on). PLANTED=1 plants faults in the product and shows how soon each is found. LINES=500
+tells which lines of the product so many histories run.
 """
 
 import random
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tests.simulation import reach
 from tests.simulation.history import make_history
 from tests.simulation.joins import PLACES
 from tests.simulation.planted import PLANTED, find_planted
@@ -32,11 +34,18 @@ PLANTED_SEEDS = tuple(1_000_000 * n for n in range(1, 6))
 @click.option("--hours", type=float, default=0.0)
 @click.option("--minutes", type=float, default=0.0)
 @click.option("--planted", is_flag=True, help="find the planted faults")
-def main(seed: int | None, start: int | None, hours: float, minutes: float, planted: bool) -> None:
+@click.option("--lines", type=int, default=0, help="which lines of flow and worker so many histories run")
+def main(seed: int | None, start: int | None, hours: float, minutes: float, planted: bool, lines: int) -> None:
     console = Console()
     with workspace() as root:
         if planted:
             sys.exit(_show_planted(console, root))
+        if lines:
+            run: set[reach.Line] = set()
+            with reach.traced(run):
+                run_seeds(iter(range(start or 1, (start or 1) + lines)), Tally(), root)
+            console.print(reach.report(run), highlight=False)
+            return
         if seed is not None:
             failure = run_history(make_history(seed), root)
             console.print(f"seed {seed}: {'failed' if failure else 'fine'}")
@@ -78,7 +87,7 @@ def _show_planted(console: Console, root: Path) -> int:
     for name in PLANTED:
         cells = []
         for seed in PLANTED_SEEDS:
-            found = find_planted(name, seed, root)
+            found = find_planted(name, seed, root, seconds=60)
             missed += found is None
             cells.append("not found" if found is None else f"{found[0]} ({found[1]:.1f} s) {found[2]}")
         table.add_row(name, *cells)

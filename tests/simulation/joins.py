@@ -51,8 +51,8 @@ WINDOWS: dict[str, tuple[Window, ...]] = {
 }
 
 LAYOUTS: dict[str, tuple[Layout, ...]] = {
-    "Grid": (Grid(1, 1), Grid(2, 1), Grid(1, 2), Grid(2, 2), Grid(1, 3)),
-    "Grid by time": (Grid(2, 2, by="time"), Grid(2, 1, by="time")),
+    "Grid": (Grid(1, 1), *(Grid(2, 1), Grid(1, 2)) * 2, Grid(2, 2), Grid(1, 3)),
+    "Grid by time": (Grid(2, 1, by="time"), Grid(1, 2, by="time"), Grid(2, 2, by="time")),
     "Scale": (Scale(2),),
     "Cell": (Cell(2),),
     "Cell hashed": (Cell(2, hashed=True),),

@@ -1,10 +1,11 @@
 """Faults planted in the product, by patches: each must be found. `make simulate PLANTED=1` shows how soon."""
 
+import math
 import mmap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -307,10 +308,12 @@ def the_time_of_an_unmatched_row_off_by_one(patch: Patch) -> None:
     patch.setattr(rounds, "unmatched", lambda *args: real(*args) + 1)
 
 
-def find_planted(name: str, seed: int, root: Path, seconds: float = 60) -> tuple[int, float, str] | None:
+def find_planted(
+    name: str, seed: int, root: Path, seconds: float = math.inf, most: int | None = None
+) -> tuple[int, float, str] | None:
     """Plant a fault and run histories from a seed on: how many until it was found, in what time, and how it showed."""
     tally, start = Tally(), time.monotonic()
     with Patch.context() as patch:
         PLANTED[name](patch)
-        failure = run_seeds(count(seed), tally, root, start + seconds)
+        failure = run_seeds(islice(count(seed), most), tally, root, start + seconds)
     return failure and (tally.count, time.monotonic() - start, type(failure.error).__name__)

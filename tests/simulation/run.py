@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import math
 import shutil
 import tempfile
 import time
@@ -95,7 +96,7 @@ class Tally:
         return f"{self.count} histories, {rate:.0f} a minute of one core; medians: {medians}"
 
 
-def run_seeds(seeds: Iterator[int], tally: Tally, root: Path, until: float) -> Failure | None:
+def run_seeds(seeds: Iterator[int], tally: Tally, root: Path, until: float = math.inf) -> Failure | None:
     """Run seeds until a time of `time.monotonic`, or the first failure."""
     start, before = time.process_time(), tally.seconds
     for seed in seeds:
@@ -109,4 +110,5 @@ def run_seeds(seeds: Iterator[int], tally: Tally, root: Path, until: float) -> F
             return failure
         if tally.count % 50 == 0:
             gc.collect()
+            gc.freeze()  # what is left is code and tables: not to be looked at again
     return None

@@ -113,7 +113,7 @@ class Runtime:
 
     def _batch(self, arriving: Arriving) -> None:
         faults = [fault for fault in self.history.faults if fault.batch == arriving.number]
-        if any(fault.kind == "restart" for fault in faults):
+        if self.log and any(fault.kind == "restart" for fault in faults):
             self._restart(self.watermark.current)
             self.hit("restart")
         if not arriving.count and (self._ran_under is None or self.watermark.current <= self._ran_under):  # 3

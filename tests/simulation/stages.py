@@ -53,6 +53,7 @@ class Stage:
         self._runtime, self._logged, self._join, self._draw = runtime, logged, join, draw
         self._faults = {fault.kind: fault for fault in faults}
         self._packed = runtime.packed(join)
+        self._second = False  # whether a task took the records of a second attempt
         self._plan = runtime.history.joins[join].planned.plan
         self._layout = runtime.history.joins[join].layout
         self._sql = sql_of(runtime.history.joins[join])
@@ -78,7 +79,6 @@ class Stage:
             sent.append([self._emit(part, side, rows)])
             if twice and rows:
                 sent[-1].append(self._emit(part, side, self._draw.sample(rows, len(rows))))
-                self._hit("emit runs twice")
         return sent
 
     def _emit(self, part: int, side: Side, rows: list[Row], most: int | None = None) -> list[Sent]:
@@ -130,6 +130,8 @@ class Stage:
             fired += task.fired
             if crashes and at >= crash_after:
                 raise Crash
+        if self._second:
+            self._hit("emit runs twice")
         if runtime.disk.refused:
             self._hit("disk full")
         runtime.disk.full_after, runtime.disk.refused = None, 0
@@ -142,7 +144,9 @@ class Stage:
         """7: the records of each cell of a task, in any order."""
         cells: dict[int, list[Sent]] = {}
         for attempts in sent:
-            for record in self._draw.choice(attempts):
+            chosen = self._draw.randrange(len(attempts))
+            self._second |= chosen > 0
+            for record in attempts[chosen]:
                 if max(record.cell, 0) % self._partitions == part:
                     cells.setdefault(record.cell, []).append(record)
         for records in cells.values():
@@ -153,17 +157,15 @@ class Stage:
 
     def _prepare_disk(self) -> None:
         runtime = self._runtime
-        if "cells move" in self._faults:
-            runtime.replace_processes()
-            self._hit("cells move")
-        if "another host" in self._faults:
-            runtime.replace_processes()
-            runtime.host += 1
-            self._packed = runtime.packed(self._join)
-            self._hit("another host")
+        states = [runtime.versions[self._join, part][self._logged.id] for part in range(self._partitions)]
+        for kind in ("cells move", "another host"):
+            if kind in self._faults and any(states):
+                runtime.replace_processes()
+                runtime.host += kind == "another host"
+                self._hit(kind)
+        self._packed = runtime.packed(self._join)
         if fault := self._faults.get("disk full"):
             runtime.disk.full_after = fault.salt % 4
-        states = [runtime.versions[self._join, part][self._logged.id] for part in range(self._partitions)]
         for kind in DAMAGES:
             if (fault := self._faults.get(kind)) and damage_cache(
                 kind, fault.draw(), runtime.cache_directory(self._join), states

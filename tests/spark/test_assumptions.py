@@ -1,7 +1,8 @@
 """What tests/simulation/runtime.py assumes of Spark, by its numbers, checked on Spark itself in one query.
 
 The query is no join but a probe: emitting tasks that say who they are, cells that say what they see, a sink that notes
-each batch. It runs, stops, fails in a task, fails in the sink, and goes on each time from its checkpoint.
+each batch. It runs, stops, fails in a task, fails in the sink, and goes on each time from its checkpoint. That late
+rows and rows that a condition excludes move the watermark too is shown in test_watermarks.
 """
 
 from collections.abc import Iterator
@@ -100,10 +101,11 @@ class ProbeQuery:
         for side, delay in DELAYS.items():
             rows = self.feeds[side].stream(self._spark).withWatermark("ts", f"{delay} milliseconds")
             sides.append(rows.select("x").mapInArrow(probe_task(side), "cell int, what string"))
-        cells = sides[0].union(sides[1]).groupBy("cell")
-        found = cells.transformWithStateInPandas(
-            probe_cells(str(self.flag)), "kind string, cell int, mark bigint, seen int, got string", "append", "EventTime"
+        cells, said = (
+            sides[0].union(sides[1]).groupBy("cell"),
+            "kind string, cell int, mark bigint, seen int, got string",
         )
+        found = cells.transformWithStateInPandas(probe_cells(str(self.flag)), said, "append", "EventTime")
         before = len(self.sunk)
 
         def sink(frame: DataFrame, id: int) -> None:

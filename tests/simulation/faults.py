@@ -57,12 +57,11 @@ class Hits:
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.batches: list[int] = []
+        """How many micro-batches each history ran, replays aside."""
 
     def add(self, kind: str, layout: str, how: str) -> None:
         self.counts[kind, layout, how] += 1
-
-    def update(self, other: "Hits") -> None:
-        self.counts.update(other.counts)
 
     def missing(self, places: set[tuple[str, str]]) -> list[tuple[str, str, str]]:
         """What was never hit, of all kinds in all of these layouts and hows."""

@@ -119,8 +119,8 @@ def _draw_batches(
     random: Random, streams: tuple[Stream, ...], chained: Side, delays: dict[Stream, int]
 ) -> Iterator[Arriving]:
     """Batches move on by a few milliseconds; some rows are early, some late, some at the same time, some have none."""
-    count, stretch = random.randint(4, 6), random.choice((2, 4, 8))
-    density = random.choice((3, 5, 8))
+    count, stretch = random.randint(3, 6), random.choice((2, 4, 8))
+    density = random.choice((4, 6, 9))
     now = random.choice((-6, 0, 3, 1_000_000))
     identity = 0
     for number in range(count):

@@ -58,6 +58,7 @@ def run_history(history: History, root: Path, hits: Hits | None = None) -> Failu
             runtime.run()
             check_results(runtime)
             check_state(runtime)
+        runtime.hits.batches.append(len(runtime.log))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is a finding
         return Failure(history, error)
     return None
@@ -68,7 +69,6 @@ class Tally:
     """What many histories had."""
 
     hits: Hits = field(default_factory=Hits)
-    batches: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     restarts: list[int] = field(default_factory=list)
     faults: list[int] = field(default_factory=list)
@@ -77,7 +77,6 @@ class Tally:
 
     def add(self, history: History) -> None:
         restarts = sum(fault.kind in RESTARTS for fault in history.faults)
-        self.batches.append(len(history.batches))
         self.rows.append(history.rows)
         self.restarts.append(restarts)
         self.faults.append(len(history.faults) - restarts)
@@ -90,9 +89,8 @@ class Tally:
         if not self.count:
             return "no histories"
         rate = self.count / max(self.seconds, 1e-9) * 60
-        medians = ", ".join(
-            f"{name} {median(getattr(self, name)):g}" for name in ("batches", "rows", "restarts", "faults")
-        )
+        had = {"batches": self.hits.batches, "rows": self.rows, "restarts": self.restarts, "faults": self.faults}
+        medians = ", ".join(f"{name} {median(values):g}" for name, values in had.items() if values)
         return f"{self.count} histories, {rate:.0f} a minute of one core; medians: {medians}"
 
 

@@ -54,8 +54,8 @@ def join(
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
     The result is an ordinary DataFrame: the columns of left, those of right (not of a semi or anti join), and
-    `join_time`, the later of the two times, which is its event time for operators that follow. A row that met nobody
-    comes out once the watermark has passed the last time at which a partner could have come; that is its `join_time`.
+    `join_time`, the later of the two times, which is its event time for operators that follow. An unmatched row
+    comes out once the watermark has passed the last time at which a match could have come; that is its `join_time`.
     Rows before the watermark of their micro-batch and rows without a time are dropped and counted. A part of `on` that
     speaks of one side alone keeps rows out of the join, but of a side that is preserved it only decides on matches.
 

@@ -15,8 +15,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-from streamjoin.spark.compat import UNIX_SOCKETS, builder_options
-from streamjoin.spark.progress import all_progress
+from streamjoin.spark.compat import UNIX_SOCKETS, read_options
+from streamjoin.spark.progress import read_all_progress
 from tests.spark.harness import Run, run, spark_join, values
 
 ON = "abs(l.x - r.x) <= 3"
@@ -94,7 +94,7 @@ def foreign(home: Path) -> None:
     builder = builder.config("spark.sql.session.timeZone", "America/New_York")
     vendor = {"spark.sql.streaming.stateStore.providerClass": "com.vendor.RocksDBProvider"}
     kept = sj.configure(SparkSession.Builder().config(map=vendor))
-    assert builder_options(kept)["spark.sql.streaming.stateStore.providerClass"] == "com.vendor.RocksDBProvider"
+    assert read_options(kept)["spark.sql.streaming.stateStore.providerClass"] == "com.vendor.RocksDBProvider"
     assert sj.configure(builder) is builder
     spark = builder.getOrCreate()
     if UNIX_SOCKETS:
@@ -154,7 +154,7 @@ def must_restart(spark: SparkSession, home: Path) -> None:
         writer = found.writeStream.option("checkpointLocation", str(home / "checkpoint"))
         query = writer.trigger(availableNow=True).start(str(home / "pairs"))
         query.awaitTermination()
-        return sum(done.rows_left for done in all_progress(query))
+        return sum(done.rows_left for done in read_all_progress(query))
 
     assert once() == 150
     rows.where("id % 2 = 1").coalesce(1).write.mode("append").parquet(str(home / "halves"))

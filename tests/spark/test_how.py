@@ -113,7 +113,7 @@ def test_a_layout_that_cannot_serve_is_refused_with_one_that_can(
 def test_spark_s_other_names_are_understood(spark: SparkSession, said: str, meant: str) -> None:
     rows = spark.createDataFrame([], "ts timestamp, x int")
     told = sj.explain(rows, rows, on="l.x = r.x", window=sj.within("1 second"), time="ts", how=said)
-    assert f"how     {meant}" in told.plan
+    assert ["how", meant] in [line.split() for line in told.plan.splitlines()]
 
 
 def test_a_semi_join_has_the_columns_of_the_left_side(spark: SparkSession) -> None:

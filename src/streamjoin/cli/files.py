@@ -17,7 +17,7 @@ from streamjoin.cli.quiet import reason
 from streamjoin.cli.words import counted
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
-from streamjoin.spark.fields import backticked
+from streamjoin.spark.fields import quote_path
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import how_of, lets_out
@@ -114,7 +114,7 @@ class FileJoin:
         latest = []
         for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
             rows = spark.read.format(self.format).options(**self._header).schema(frame.schema).load(path)
-            latest.append(rows.select(F.max(F.unix_micros(backticked([zoned(frame, time) or time])))).first())
+            latest.append(rows.select(F.max(F.unix_micros(quote_path([zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
             return None

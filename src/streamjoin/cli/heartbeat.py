@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import TimestampType
 
-from streamjoin.spark.fields import backticked
+from streamjoin.spark.fields import quote_path
 from streamjoin.spec.duration import microseconds
 
 _BEAT = "__streamjoin_beat"
@@ -39,7 +39,7 @@ class Heartbeat:
         """A stream with its watermark, which follows this heartbeat too; as it was if its time is not zoned."""
         if (found := zoned(frame, time)) is None:
             return frame
-        name = backticked([found])
+        name = quote_path([found])
         beats = spark.readStream.schema(_SCHEMA).parquet(self.directory)
         beats = beats.selectExpr(f"timestamp_micros(micros) AS {name}", f"true AS {_BEAT}")
         both = frame.withColumn(_BEAT, F.lit(False)).unionByName(beats, allowMissingColumns=True)

@@ -43,15 +43,16 @@ class CheckpointKey:
     @classmethod
     def of(cls, plan: Plan, layout: Layout, partitions: int, named: Mapping[Side, Named]) -> "CheckpointKey":
         """The key of a join in this layout, its cells dealt to so many partitions."""
-        parts = describe_plan(plan)
-        parts |= {"layout": [type(layout).__name__, asdict(cast("Any", layout))], "partitions": partitions}
-        parts["routing"] = ROUTING
+        laid_out: Data = [type(layout).__name__, asdict(cast("Any", layout))]  # dataclasses under public names
+        parts = describe_plan(plan) | {"layout": laid_out, "partitions": partitions, "routing": ROUTING}
         shown = {
             "on": plan.predicate.text,
             "conjuncts": "\n".join(f"{conjunct.kind} {conjunct}" for conjunct in plan.predicate.conjuncts),
             "how": plan.how,
             "window": str(plan.window),
-            **{part: str(layout if part == "layout" else parts[part]) for part in (*sorted(_LAYOUT), "routing")},
+            "layout": str(layout),
+            "partitions": str(partitions),
+            "routing": str(ROUTING),
         }
         for side, names in named.items():
             parts[f"{NAMED[side]} time"] = shown[f"{NAMED[side]} time"] = names.time

@@ -28,7 +28,7 @@ class Plan:
     how: How = "inner"
     _: KW_ONLY
     shared: tuple[Side, ...] = ()
-    """Preserved sides whose rows meet their partners in several workers: who met nobody here may have elsewhere."""
+    """Preserved sides whose rows meet the other side in several workers: unmatched in one, matched in another."""
     lagging: tuple[Side, ...] = ()
     """Sides whose rows may lie before the watermark of their batch, though not before that of the batch before."""
     kernel: str = "auto"
@@ -42,7 +42,7 @@ class Plan:
         if residual and self.how != "inner":
             raise StreamJoinError(
                 f"on: only Spark can evaluate {' AND '.join(residual)}, and only after the join, "
-                f"so how={self.how!r} cannot know which rows met nobody. Compute a column of it before the join and "
+                f"so how={self.how!r} cannot know which rows are unmatched. Compute a column of it before the join and "
                 "compare that by = or <, or take how='inner'"
             )
 
@@ -71,10 +71,10 @@ class Plan:
         return isinstance(self.window, Last | Both)
 
     def preserves(self, side: Side) -> bool:
-        """Whether it matters for a row of this side that it met nobody, or met somebody for the first time."""
+        """Whether results depend on which rows of this side are matched."""
         return side in PRESERVED[self.how]
 
     @property
     def lags(self) -> bool:
-        """Whether results may lie before the watermark of their batch: rows that met nobody come after their time."""
+        """Whether results may lie before the watermark of their batch: unmatched rows come after their time."""
         return bool(self.lagging) or lets_out(self.how)

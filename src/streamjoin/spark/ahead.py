@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from streamjoin.spark.compat import python_of
+from streamjoin.spark.compat import find_python
 
 if TYPE_CHECKING:
     from streamjoin.plan import Plan
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 def compile_ahead(spark: SparkSession, plan: "Plan") -> None:
     """Start compiling what a join needs, where its tasks run on this machine; on others the first tasks do it."""
     try:
-        if python_of(spark) is not None:
+        if find_python(spark) is not None:
             from streamjoin.compile.ahead import start
             from streamjoin.match.warm import outline, warm_in_background
 

@@ -17,7 +17,7 @@ from streamjoin.spark.job import pack_job, unpack_job
 from streamjoin.spark.placement import find_cell
 from streamjoin.spark.remote import remote
 
-_ANSWERS = pa.schema([("cell", pa.int32()), ("stripe", pa.int32()), ("page", pa.int32()), ("block", pa.binary())])
+_SCHEMA = pa.schema(list(zip(Answer._fields, (*[pa.int32()] * 3, pa.binary()), strict=True)))
 
 
 def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
@@ -56,7 +56,7 @@ def answer_batches(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator
 
 
 def _to_batch(answers: list[Answer]) -> pa.RecordBatch:
-    return pa.record_batch([list(column) for column in zip(*answers, strict=True)], schema=_ANSWERS)
+    return pa.record_batch([list(column) for column in zip(*answers, strict=True)], schema=_SCHEMA)
 
 
 def _read_records(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[Sent]:

@@ -23,14 +23,14 @@ from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.compat import UTC, analyze, arrow_zone, setting
+from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import (
     JOIN_TIME,
     Carried,
     arrow_type,
-    backticked,
     find,
     is_hashable,
+    quote_path,
     result_fields,
 )
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
@@ -75,7 +75,7 @@ def plan(
     check_settings(spark, streaming=inputs["l"].is_streaming)
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
-    predicate = parse(on, schemas["l"], schemas["r"], _typeof(inputs))
+    predicate = parse(on, schemas["l"], schemas["r"], _ask_spark(inputs))
     if window is None:
         implied = predicate.window(time)
         if implied is None:
@@ -85,17 +85,17 @@ def plan(
         predicate = predicate.decided_by_worker()
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
-    name = _own_name(name, {name for side in SIDES for name in inputs[side].names})
+    name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
     return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
 
 
-def _own_name(name: str, taken: set[str]) -> str:
+def _choose_name(name: str, taken: set[str]) -> str:
     """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
     numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
     return next(free for free in numbered if free not in taken)
 
 
-def _typeof(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
+def _ask_spark(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
     """Asks Spark for the type of what only Spark understands."""
 
     def typeof(sql: str) -> Type | None:
@@ -150,11 +150,11 @@ class Planned:
             side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
         }
         left, right = (
-            pa.schema([(self._internal(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
+            pa.schema([(self._internal_name(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
         plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
-        self.partitions = int(setting(spark, "spark.sql.shuffle.partitions") or 1)
+        self.partitions = int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or automatic(plan, self.partitions)
         self.plan = bound(self.layout, plan)
 
@@ -180,10 +180,10 @@ class Planned:
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._prepare(side)
-        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._cache())
-        zone = arrow_zone(self.spark)
+        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+        zone = find_zone(self.spark)
         carried = [
-            (self._internal(c), c.type, arrow_type(c, zone))
+            (self._internal_name(c), c.type, arrow_type(c, zone))
             for side in sides_of(self.plan.how)
             for c in self.carried[side]
         ]
@@ -195,11 +195,11 @@ class Planned:
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
-        names = [f"{self._internal(f.carried)} AS {backticked([f.name])}" for f in self._fields]
+        names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
         if not self.is_streaming:
             return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._names()})
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
@@ -208,17 +208,17 @@ class Planned:
         of doubles what it knows of the plan with each of them. The hash of 14 columns took half a minute to plan.
         """
         source = self.inputs[side]
-        condition = " AND ".join(f"({to_sql(part, _of_one_side)})" for part in self.filters[side])
+        condition = " AND ".join(f"({to_sql(part, _name_plainly)})" for part in self.filters[side])
         columns = _Columns([])
-        payload = tuple(columns.add(backticked(carried.path)) for carried in self.carried[side])
+        payload = tuple(columns.add(quote_path(carried.path)) for carried in self.carried[side])
 
         own = [c for c in self.predicate.conjuncts if isinstance(c, OneSided) and c.side == side]
 
         def guard(key: Key) -> str:
             """A row that a condition of its side excludes must not fail on a key: it is here to be counted or kept."""
             before = takewhile(lambda c: c.key != key, own) if may_raise(key.arg) else ()
-            guards = [part for part in (condition, *(f"({to_sql(c.exact, _of_one_side)})" for c in before)) if part]
-            sql = key.sql(_of_one_side)
+            guards = [part for part in (condition, *(f"({to_sql(c.exact, _name_plainly)})" for c in before)) if part]
+            sql = key.sql(_name_plainly)
             return f"CASE WHEN {' AND '.join(guards)} THEN {sql} END" if guards else sql
 
         keys = []
@@ -226,16 +226,17 @@ class Planned:
             sql = guard(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
-        time, route = columns.add(source.micros), columns.add(_route(side, source))
+        time, route = columns.add(source.micros), columns.add(_hash_row(side, source))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
         named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
         return rows.selectExpr(*named), Source(payload, tuple(keys), time, route)
 
-    def _cache(self) -> CacheSpec:
+    def _read_cache_spec(self) -> CacheSpec:
         directory, most = (
-            setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False) for name in ("directory", "maxBytes")
+            read_setting(self.spark, f"spark.streamjoin.cache.{name}", declared=False)
+            for name in ("directory", "maxBytes")
         )
         if most and not most.isdecimal():
             raise StreamJoinError(f"spark.streamjoin.cache.maxBytes: got {most!r}; expected a whole number of bytes")
@@ -250,29 +251,29 @@ class Planned:
         }
         return CheckpointKey.of(self.plan, self.layout, self.partitions, named)
 
-    def _names(self) -> list[str]:
+    def _report_names(self) -> list[str]:
         return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
 
-    def _internal(self, carried: Carried) -> str:
+    def _internal_name(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"
 
     def _name_column(self, column: Column) -> str:
         schema = self.inputs[column.side].schema
-        return self._internal(find(column.side, column.path, schema, "on"))
+        return self._internal_name(find(column.side, column.path, schema, "on"))
 
 
-def _of_one_side(column: Column) -> str:
-    return backticked(column.path)
+def _name_plainly(column: Column) -> str:
+    return quote_path(column.path)
 
 
-def _route(side: Side, source: Input) -> str:
+def _hash_row(side: Side, source: Input) -> str:
     """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out.
 
     Equal rows of both sides have different ones: in a self-join they would all meet in the diagonal of a grid.
     """
     parts = [str(SIDES.index(side))]
     for field in source.schema.fields:
-        name, type = backticked([field.name]), field.dataType
+        name, type = quote_path([field.name]), field.dataType
         if is_hashable(type):
             parts.append(name)
         elif isinstance(type, MapType) and is_hashable(type.keyType) and is_hashable(type.valueType):

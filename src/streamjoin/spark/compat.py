@@ -33,7 +33,7 @@ def is_classic(spark: SparkSession) -> bool:
     return isinstance(spark, SparkSession)
 
 
-def setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | None:
+def read_setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | None:
     """A setting as Spark goes by it, with its default; None where it has neither.
 
     `declared` says that Spark knows the setting and may have a default for it. Asked without a default of ours: Spark
@@ -50,12 +50,12 @@ def setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | N
         raise
 
 
-def builder_options(builder: Any) -> Mapping[str, str]:
+def read_options(builder: Any) -> Mapping[str, str]:
     """What was said to the builder of a session so far; nothing where it does not tell."""
     return {name: str(value) for name, value in getattr(builder, "_options", {}).items()}
 
 
-def python_of(spark: SparkSession) -> str | None:
+def find_python(spark: SparkSession) -> str | None:
     """The command by which this host starts Spark's Python workers; None where workers run elsewhere."""
     if not is_classic(spark) or not (spark.sparkContext.master or "").startswith("local"):
         return None
@@ -82,9 +82,9 @@ def is_deterministic(frame: DataFrame) -> bool:
 _TAKES_ZONE = "timezone" in signature(to_arrow_type).parameters
 
 
-def arrow_zone(spark: SparkSession) -> str:
+def find_zone(spark: SparkSession) -> str:
     """The zone that Spark wants on timestamps that Arrow hands to it; before 4.2 always UTC."""
-    return setting(spark, "spark.sql.session.timeZone") or UTC if _TAKES_ZONE else UTC
+    return read_setting(spark, "spark.sql.session.timeZone") or UTC if _TAKES_ZONE else UTC
 
 
 def arrow_type(type: DataType, zone: str) -> pa.DataType:
@@ -117,7 +117,7 @@ def find_observed(report: Any, name: str) -> Mapping[str, Any] | None:
     return row
 
 
-def when_queries_end(spark: SparkSession, tell: Callable[[str], None]) -> None:
+def listen_for_ends(spark: SparkSession, tell: Callable[[str], None]) -> None:
     """Call a function with the id of every query that ends; never on Connect."""
     if is_classic(spark):
         spark.streams.addListener(cast("StreamingQueryListener", _EndListener(tell)))

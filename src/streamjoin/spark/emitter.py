@@ -21,18 +21,8 @@ BATCH_BYTES = 64 << 20
 """A record batch of blocks is no larger, or holds one block: Arrow's binary columns end at 2 GiB, which the copies of
 one block can pass in a layout of many cells."""
 
-_SCHEMA = pa.schema(
-    [
-        ("cell", pa.int32()),
-        ("side", pa.string()),
-        ("part", pa.int32()),
-        ("seq", pa.int32()),
-        ("since", pa.int64()),
-        ("invalid", pa.int64()),
-        *((name, pa.bool_()) for name in ("probes", "stores", "first")),
-        ("block", pa.binary()),
-    ]
-)
+_TYPES = (pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), *[pa.bool_()] * 3, pa.binary())
+_SCHEMA = pa.schema(list(zip(Sent._fields, _TYPES, strict=True)))
 
 
 def emit_batches(

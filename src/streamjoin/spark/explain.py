@@ -8,7 +8,7 @@ from textwrap import indent
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
-from streamjoin.spark.settings import advice
+from streamjoin.spark.settings import advise
 from streamjoin.spec.duration import format_duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
@@ -22,7 +22,7 @@ _MANY_COLUMNS = 12
 class Explanation:
     """The plan of a join; `sections` are headings with their text, `plan` is what the checkpoint keeps of it.
 
-    `stay` is how long after its own time a row may meet somebody, at most; in microseconds.
+    `stay` is the longest time, in microseconds, that a row can match after its own time.
     """
 
     sections: tuple[tuple[str, str], ...]
@@ -54,26 +54,26 @@ class Explanation:
 def explain_plan(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
     """The explanation of a join; `chosen` says that the layout was ours to choose, `selected` that columns were."""
     sections = (
-        ("Condition", _condition(planned)),
-        ("Window", _window(planned)),
-        ("Type", _type(planned)),
-        ("Layout", _layout(planned, chosen)),
-        ("State", _state(planned)),
+        ("Condition", _explain_condition(planned)),
+        ("Window", _explain_window(planned)),
+        ("Type", _explain_type(planned)),
+        ("Layout", _explain_layout(planned, chosen)),
+        ("State", _explain_state(planned)),
     )
     stays = max(stay(planned.window, side) for side in SIDES)
-    return Explanation(sections, tuple(_warnings(planned, selected, stays)), str(planned.key), stays)
+    return Explanation(sections, tuple(_find_warnings(planned, selected, stays)), str(planned.key), stays)
 
 
-def _condition(planned: Planned) -> str:
+def _explain_condition(planned: Planned) -> str:
     lines = [planned.predicate.text, ""]
-    served = [(c.kind, str(c), _say_server(planned, c)) for c in planned.predicate.conjuncts]
+    served = [(c.kind, str(c), _explain_server(planned, c)) for c in planned.predicate.conjuncts]
     served += [("one-sided", str(c), "Spark, before the join") for side in SIDES for c in planned.filters[side]]
     widths = [max((len(row[at]) for row in served), default=0) for at in range(2)]
     lines += [f"{kind:<{widths[0]}}  {text:<{widths[1]}}  {by}" for kind, text, by in served]
     return "\n".join(lines)
 
 
-def _say_server(planned: Planned, conjunct: Conjunct) -> str:
+def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
     if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band):
         return "Spark, after the join, on what the rest lets through"
     match conjunct:
@@ -91,7 +91,7 @@ def _say_server(planned: Planned, conjunct: Conjunct) -> str:
     return "Spark, before the join: decides on matches, keeps no row out"
 
 
-def _window(planned: Planned) -> str:
+def _explain_window(planned: Planned) -> str:
     window = planned.window
     if isinstance(window, Tumbling):
         bucket = f"{format_duration(window.size)} long"
@@ -105,7 +105,7 @@ def _window(planned: Planned) -> str:
         f"{high} {format_duration(window.upper)}"
     )
     kept = [
-        f"a {named} row is kept until the watermark has passed its time {_signed(stay)}"
+        f"a {named} row is kept until the watermark has passed its time {_format_signed(stay)}"
         for named, stay in (("left", window.upper), ("right", -window.lower))
     ]
     return "\n".join([interval, *kept])
@@ -113,28 +113,30 @@ def _window(planned: Planned) -> str:
 
 _TYPES: dict[How, str] = {
     "inner": "pairs alone",
-    "left": "all pairs, and left rows that met nobody, when they are let go",
-    "right": "all pairs, and right rows that met nobody, when they are let go",
-    "full": "all pairs, and rows of both sides that met nobody, when they are let go",
-    "left_semi": "left rows that met somebody, each at its first match",
-    "left_anti": "left rows that met nobody, when they are let go",
+    "left": "all pairs, and unmatched left rows, once they can match no more",
+    "right": "all pairs, and unmatched right rows, once they can match no more",
+    "full": "all pairs, and unmatched rows of both sides, once they can match no more",
+    "left_semi": "matched left rows, each at its first match",
+    "left_anti": "unmatched left rows, once they can match no more",
 }
 
 
-def _type(planned: Planned) -> str:
+def _explain_type(planned: Planned) -> str:
     plan = planned.plan
     lines = [f"{plan.how}: {_TYPES[plan.how]}"]
     if plan.shared:
         sides = " and ".join(NAMED[side] for side in plan.shared)
-        lines.append(f"{sides} rows are in several cells each: a second stage finds out who met nobody in any of them")
+        lines.append(
+            f"{sides} rows are in several cells each: a second stage finds those that are unmatched in all of them"
+        )
     return "\n".join(lines)
 
 
-def _signed(stay: int) -> str:
+def _format_signed(stay: int) -> str:
     return f"{'+' if stay >= 0 else '-'} {format_duration(abs(stay))}"
 
 
-def _layout(planned: Planned, chosen: bool) -> str:
+def _explain_layout(planned: Planned, chosen: bool) -> str:
     layout, plan = planned.layout, planned.plan
     idle = f" ({planned.idle} of them idle)" if planned.idle else ""
     lines = [
@@ -147,20 +149,22 @@ def _layout(planned: Planned, chosen: bool) -> str:
     ]
     for side in SIDES:
         cost = layout.cost(side, plan)
-        lines.append(f"a {NAMED[side]} row is sent to {_cells(cost.sent)} and stored in {_about(cost.stored)}")
+        lines.append(
+            f"a {NAMED[side]} row is sent to {_format_cells(cost.sent)} and stored in {_format_count(cost.stored)}"
+        )
     lines.append(f"the work is even {layout.evenness(plan)}")
     return "\n".join(lines)
 
 
-def _cells(count: float) -> str:
-    return "1 cell" if count == 1 else f"{_about(count)} cells"
+def _format_cells(count: float) -> str:
+    return "1 cell" if count == 1 else f"{_format_count(count)} cells"
 
 
-def _about(count: float) -> str:
+def _format_count(count: float) -> str:
     return f"{count:g}" if count == int(count) else f"about {count:.2g}"
 
 
-def _state(planned: Planned) -> str:
+def _explain_state(planned: Planned) -> str:
     lines = []
     for side in SIDES:
         keys = [f"{key} {key.type}" for key in planned.predicate.keys(side)]
@@ -171,7 +175,7 @@ def _state(planned: Planned) -> str:
     return "\n".join(lines)
 
 
-def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
+def _find_warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
     conjuncts = planned.predicate.conjuncts
     if not any(isinstance(c, Equi) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts):
         one_end = any(isinstance(c, Band) for c in conjuncts)
@@ -201,7 +205,7 @@ def _warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
             f'spark.conf.set("spark.sql.shuffle.partitions", {planned.layout.cells}), or about as many as there are '
             "cores: the checkpoint keeps it"
         )
-    yield from advice(planned.spark, streaming=planned.is_streaming)
+    yield from advise(planned.spark, streaming=planned.is_streaming)
     for side in SIDES:
         if not is_deterministic(planned.inputs[side].frame):
             yield (

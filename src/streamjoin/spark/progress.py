@@ -54,11 +54,11 @@ def progress(query: StreamingQuery, name: str = "streamjoin") -> Progress | None
     >>> progress(query).matches
     10
     """
-    reports = all_progress(query, name)
+    reports = read_all_progress(query, name)
     return reports[-1] if reports else None
 
 
-def all_progress(query: StreamingQuery, name: str = "streamjoin") -> list[Progress]:
+def read_all_progress(query: StreamingQuery, name: str = "streamjoin") -> list[Progress]:
     """The same for every micro-batch that Spark remembers (`spark.sql.streaming.numRecentProgressUpdates`)."""
     return [found for report in query.recentProgress if (found := read_progress(report, name)) is not None]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import python_of
+from streamjoin.spark.compat import find_python
 
 PATIENCE_SECONDS = 30.0
 _PACKAGES = ("streamjoin", "pyspark", "pandas", "pyarrow", "numba", "numpy", "xxhash", "sqlglot")
@@ -22,7 +22,7 @@ print(json.dumps([sys.executable, list(sys.version_info[:2]), lacking]))
 
 def check_python(spark: SparkSession) -> None:
     """Refuse a session whose Python workers could not run a join, where this host can tell."""
-    command = python_of(spark)
+    command = find_python(spark)
     if command is not None and (wrong := _find_fault(command)):
         raise StreamJoinError(
             f"Spark would run its Python workers with {wrong}. This program runs with {sys.executable}: set the "

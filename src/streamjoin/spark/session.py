@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import builder_options, setting
+from streamjoin.spark.compat import read_options, read_setting
 from streamjoin.spark.java import ensure_java
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
@@ -47,7 +47,7 @@ def session(
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     for name, value in LOCAL_FILES.items():
-        if (spark.sparkContext.master or "").startswith("local") and setting(spark, name, declared=False) is None:
+        if (spark.sparkContext.master or "").startswith("local") and read_setting(spark, name, declared=False) is None:
             spark.conf.set(name, value)
     return spark
 
@@ -64,7 +64,7 @@ def configure(spark: SessionOrBuilder) -> SessionOrBuilder:
     """
     wanted, told = (*STREAMING, *ADVISED), cast("Any", spark)  # a session or a builder of Connect's is of another class
     if hasattr(told, "getOrCreate"):
-        given = builder_options(told)
+        given = read_options(told)
         lacking = {one.name: one.value for one in wanted if not one.accepts(given.get(one.name))}
         for name, value in (lacking | WHEN_MADE).items():
             told.config(name, value)

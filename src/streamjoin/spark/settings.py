@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark import NEWEST
-from streamjoin.spark.compat import FILE_MANAGER, UNIX_SOCKETS, VERSION, setting
+from streamjoin.spark.compat import FILE_MANAGER, UNIX_SOCKETS, VERSION, read_setting
 
 _STATE = "spark.sql.streaming.stateStore"
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -26,16 +26,16 @@ class Setting:
 
     def holds(self, spark: SparkSession) -> bool:
         """Whether the session has a value that serves."""
-        return self.accepts(self.found(spark))
+        return self.accepts(self.read(spark))
 
     def accepts(self, value: str | None) -> bool:
         """Whether a value serves; a vendor's own RocksDB does."""
         found = (value or "").lower()
         return "rocksdb" in found if self.value == _PROVIDER else found == self.value.lower()
 
-    def found(self, spark: SparkSession) -> str | None:
+    def read(self, spark: SparkSession) -> str | None:
         """What the session has."""
-        return setting(spark, self.name, declared=self.declared)
+        return read_setting(spark, self.name, declared=self.declared)
 
     def line(self) -> str:
         """How to set it, in Python."""
@@ -95,16 +95,16 @@ def check_settings(spark: SparkSession, *, streaming: bool) -> None:
     if wrong := [wanted for wanted in MEANING if not wanted.holds(spark)]:
         raise StreamJoinError(
             "The Spark session has settings under which a join would mean something else. They change your other "
-            "queries too, so it is for you to set them:\n" + _lines(spark, wrong)
+            "queries too, so it is for you to set them:\n" + _list_lines(spark, wrong)
         )
     if streaming and (wrong := [wanted for wanted in STREAMING if not wanted.holds(spark)]):
         raise StreamJoinError(
             "The Spark session lacks settings that a join of streams depends on: call streamjoin.configure(spark) "
-            "once before the join. It will set\n" + _lines(spark, wrong)
+            "once before the join. It will set\n" + _list_lines(spark, wrong)
         )
 
 
-def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
+def advise(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
     """What the session could be given to run a join faster or more safely, with the line that does it."""
     if VERSION > NEWEST:
         yield f"Spark {pyspark.__version__} is newer than the releases that this streamjoin was tested with"
@@ -112,9 +112,9 @@ def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
     if lacking:
         names = " and ".join(f"{wanted.name} is not {wanted.value}: {wanted.otherwise}" for wanted in lacking)
         yield f"{names}. Call streamjoin.configure(spark)"
-    if _bytes(setting(spark, ARROW_BYTES.name)) > int(ARROW_BYTES.value):
+    if _read_bytes(read_setting(spark, ARROW_BYTES.name)) > int(ARROW_BYTES.value):
         yield f"{ARROW_BYTES.name} is above 16 MiB: {ARROW_BYTES.otherwise}. {ARROW_BYTES.line()}"
-    if UNIX_SOCKETS and setting(spark, UNIX_SOCKETS, declared=False) != "true":
+    if UNIX_SOCKETS and read_setting(spark, UNIX_SOCKETS, declared=False) != "true":
         yield (
             f"{UNIX_SOCKETS} is not set: Spark talks to its Python workers over TCP, which is slower and under heavy "
             "load may stand still for minutes. It can only be set when the session is made: "
@@ -122,10 +122,10 @@ def advice(spark: SparkSession, *, streaming: bool) -> Iterator[str]:
         )
 
 
-def _lines(spark: SparkSession, wanted: list[Setting]) -> str:
-    return "\n".join(f"{one.line()}  # now {one.found(spark) or 'not set'}: {one.otherwise}" for one in wanted)
+def _list_lines(spark: SparkSession, wanted: list[Setting]) -> str:
+    return "\n".join(f"{one.line()}  # now {one.read(spark) or 'not set'}: {one.otherwise}" for one in wanted)
 
 
-def _bytes(value: str | None) -> int:
+def _read_bytes(value: str | None) -> int:
     """A size as Spark writes it: ``67108864b``; of one that it does not tell, 0."""
     return int(value.rstrip("b")) if value and value.rstrip("b").isdigit() else 0

@@ -13,7 +13,7 @@ from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.job import Job
 from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
 from streamjoin.spark.collector import collect, place, settle_batches
-from streamjoin.spark.compat import when_queries_end
+from streamjoin.spark.compat import listen_for_ends
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
@@ -31,14 +31,14 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
     _clean_up_after_queries(left.sparkSession, job.cache)
-    blocks = results.observe(job.name, *observe_columns()).where("block IS NOT NULL")
+    blocks = results.observe(job.name, *list_metrics()).where("block IS NOT NULL")
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(remote(collect, arrow), schema)
     together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")
     return together.mapInArrow(remote(settle_batches, packed, arrow, in_order=False), schema)
 
 
-def observe_columns() -> list[Column]:
+def list_metrics() -> list[Column]:
     """The metrics of all cells, put together as they are declared."""
     return [_PUT_TOGETHER[metric.together](_find_column(metric.of)).alias(metric.name) for metric in METRICS]
 
@@ -71,5 +71,5 @@ def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
             for cache in caches.copy():
                 remove(cache.root, query)
 
-        when_queries_end(spark, clean_up)
+        listen_for_ends(spark, clean_up)
     _caches[spark].add(cache)

@@ -6,26 +6,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamjoin.worker
-from streamjoin import Grid, within
+from streamjoin import Cell, Grid, Keyed, Scale, within
 from streamjoin.flow import backfill
 from streamjoin.flow.backfill import BLOCK_ROWS, ORDER, join_cells
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.emit import Sent, emit
 from streamjoin.flow.settle import answer, settle, unpack_results
-from streamjoin.layout import bound
+from streamjoin.layout import Layout, bound
 from streamjoin.reference import Batch
 from streamjoin.spec.how import HOWS, How
 from tests.blocks import to_joined
 from tests.properties.test_layouts import TIME_WINDOWS
 from tests.properties.test_worker import expect, plan_of, plans
-from tests.strategies import HISTORIES, multiset
+from tests.strategies import HISTORIES, multiset, us
 from tests.unit.flow.runtime import Runtime, serving, to_job
 
 
+@settings(max_examples=max(100, settings().max_examples))
 @given(st.data())
 def test_cells_that_stream_through_a_history_find_what_the_reference_finds(data: st.DataObject) -> None:
     how: How = data.draw(st.sampled_from(HOWS))
@@ -52,6 +53,17 @@ def test_cells_that_stream_through_a_history_find_what_the_reference_finds(data:
         assert multiset(to_joined(plan, results)) == multiset(expected), layout
     else:  # which match releases a row depends on the steps
         assert sorted(repr(j.left) for j in to_joined(plan, results)) == sorted(repr(j.left) for j in expected)
+
+
+@pytest.mark.parametrize("layout", [Grid(2, 3), Scale(3), Cell(3), Keyed(3)], ids=str)
+def test_every_pair_is_found_once_in_every_layout(layout: Layout) -> None:
+    plan = plan_of("l.x = r.a", within(us(9)))
+    job = to_job(plan, layout, CacheSpec("", None))
+    left, right = ([{"ts": t, key: t % 5, other: 0.0} for t in range(40)] for key, other in (("x", "y"), ("a", "b")))
+    sent = (record for record in Runtime(job).send(Batch(left, right)) if record.block is not None)
+    records = sorted(sent, key=lambda record: [getattr(record, name) for name in ORDER])
+    results = [batch for _, found in join_cells(job, records) for batch in found]
+    assert multiset(to_joined(plan, results)) == multiset(expect(plan, [Batch(left, right)]).rows)
 
 
 def test_a_cell_holds_a_window_and_not_the_history(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ UNTOUCHED = [
 )
 def test_the_shim_drops_that_flag_and_nothing_else(arguments: list[str], passed_on: list[str], tmp_path: Path) -> None:
     program = script(tmp_path / 'it\'s $HOME "java"' / "bin" / "java", 'for a do printf "<%s>" "$a"; done')
-    shim = java._behind_shim(program) / "bin" / "java"
+    shim = java._write_shim(program) / "bin" / "java"
     printed = subprocess.run([shim, *arguments], capture_output=True, text=True, check=True).stdout
     assert printed == "".join(f"<{argument}>" for argument in passed_on)
 
@@ -177,7 +177,7 @@ def test_the_shim_is_whole_whenever_it_is_seen(tmp_path: Path) -> None:
 
     def look(_: int) -> tuple[Path, bytes, bool]:
         start.wait()
-        shim = java._behind_shim(program) / "bin" / "java"
+        shim = java._write_shim(program) / "bin" / "java"
         return shim, shim.read_bytes(), os.access(shim, os.X_OK)
 
     with ThreadPoolExecutor(start.parties) as pool:

@@ -29,7 +29,7 @@ class Room:
 
     def has(self, size: int) -> bool:
         """Whether so many bytes may be added."""
-        used, allowed = self._measured
+        used, allowed = self._limits
         return used + self._added + size <= allowed
 
     def add(self, size: int) -> None:
@@ -37,7 +37,7 @@ class Room:
         self._added += size
 
     def __str__(self) -> str:
-        used, allowed = self._measured
+        used, allowed = self._limits
         if self._most_bytes is not None:
             return f"this cell's part of spark.streamjoin.cache.maxBytes is {allowed:,} bytes, {used:,} are used"
         return (
@@ -45,7 +45,7 @@ class Room:
         )
 
     @cached_property
-    def _measured(self) -> tuple[int, int]:
+    def _limits(self) -> tuple[int, int]:
         """The bytes that count, before this batch, and how many they may be."""
         if self._most_bytes is not None:
             return _measure(self._directory), self._most_bytes
@@ -69,7 +69,7 @@ def _measure_all(root: Path) -> int:
     A change within a tick of the file system's clock may be missed until the next one: a batch later, as a rule.
     """
     sizes: dict[str, tuple[int, int]] = {}
-    for cell in _directories(root, 3):
+    for cell in _list_directories(root, 3):
         try:
             changed = cell.stat(follow_symlinks=False).st_mtime_ns
             known = _sizes.get(cell.path)
@@ -81,7 +81,7 @@ def _measure_all(root: Path) -> int:
     return sum(size for _, size in sizes.values())
 
 
-def _directories(root: str | Path, depth: int) -> Iterator[os.DirEntry[str]]:
+def _list_directories(root: str | Path, depth: int) -> Iterator[os.DirEntry[str]]:
     try:
         entries = [entry for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
@@ -90,4 +90,4 @@ def _directories(root: str | Path, depth: int) -> Iterator[os.DirEntry[str]]:
         if depth == 1:
             yield entry
         else:
-            yield from _directories(entry.path, depth - 1)
+            yield from _list_directories(entry.path, depth - 1)

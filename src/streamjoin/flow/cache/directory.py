@@ -46,8 +46,8 @@ def claim(root: Path, query: str) -> Path:
     queries left behind.
     """
     root = make_private(root)
-    lock = _directory(root, query) / LOCK
-    if lock in _locks and _lies_at(_locks[lock], lock):
+    lock = _find_directory(root, query) / LOCK
+    if lock in _locks and _is_at(_locks[lock], lock):
         os.utime(_locks[lock])
         return lock.parent
     _release_deleted()
@@ -70,12 +70,12 @@ def make_directory(directory: Path) -> Path:
 def remove(root: Path, query: str) -> None:
     """Delete what a query left on this host; nothing that lacks our mark."""
     with contextlib.suppress(OSError):
-        directory = _directory(check_private(root), query)
-        with _opened(directory):
+        directory = _find_directory(check_private(root), query)
+        with _open_lock(directory):
             _delete(directory)
 
 
-def _directory(root: Path, query: str) -> Path:
+def _find_directory(root: Path, query: str) -> Path:
     if not _QUERY.fullmatch(query):
         raise ValueError(f"query: expected the id of a streaming query, a UUID; got {query!r}")
     return root / query
@@ -92,7 +92,7 @@ def _hold(lock: Path) -> int:
         raise FileExistsError(f"{lock.parent} holds files that streamjoin did not write") from None
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if not _lies_at(file, lock):
+        if not _is_at(file, lock):
             raise FileNotFoundError(f"{lock} was deleted meanwhile")
         found = os.pread(file, len(MARK), 0)
         if found != MARK and (found or others):
@@ -104,7 +104,7 @@ def _hold(lock: Path) -> int:
     return file
 
 
-def _lies_at(file: int, path: Path) -> bool:
+def _is_at(file: int, path: Path) -> bool:
     """Whether this is still the file of that name."""
     try:
         return os.path.samestat(os.fstat(file), path.lstat())
@@ -115,13 +115,13 @@ def _lies_at(file: int, path: Path) -> bool:
 def _release_deleted() -> None:
     """Close the locks of queries that have ended: a worker may outlive many."""
     for lock, file in list(_locks.items()):
-        if not _lies_at(file, lock):
+        if not _is_at(file, lock):
             del _locks[lock]
             os.close(file)
 
 
 @contextlib.contextmanager
-def _opened(directory: Path) -> Iterator[int]:
+def _open_lock(directory: Path) -> Iterator[int]:
     """The lock of a directory that is ours; OSError for any other."""
     if not stat.S_ISDIR(directory.lstat().st_mode):
         raise NotADirectoryError(str(directory))
@@ -138,9 +138,9 @@ def _remove_abandoned(root: Path, query: str) -> None:
     for directory in root.iterdir():
         if directory.name == query or not _DELETABLE.fullmatch(directory.name):
             continue
-        with contextlib.suppress(OSError), _opened(directory) as lock:
+        with contextlib.suppress(OSError), _open_lock(directory) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - os.fstat(lock).st_mtime > ABANDONED_SECONDS and _lies_at(lock, directory / LOCK):
+            if time.time() - os.fstat(lock).st_mtime > ABANDONED_SECONDS and _is_at(lock, directory / LOCK):
                 _delete(directory)
 
 

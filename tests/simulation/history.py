@@ -161,7 +161,7 @@ def _draw_faults(random: Random, batches: tuple[Arriving, ...], joins: int) -> I
     if random.random() < 0.75:
         for _ in range(random.choice((1, 1, 2))):
             yield Fault(random.choice(RESTARTS), random.choice(batches).number, 0, random.getrandbits(32))
-    others = [*(kind for kind in KINDS if kind not in RESTARTS), "emit runs twice"]
+    others = [*(kind for kind in KINDS if kind not in RESTARTS), *["emit runs twice"] * 3]
     for _ in range(random.choice((1, 1, 2, 3, 4))):
         yield Fault(
             random.choice(others), random.choice(batches).number, random.randrange(joins), random.getrandbits(32)

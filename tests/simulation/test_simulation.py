@@ -21,7 +21,7 @@ from tests.simulation.process import MEMORY
 from tests.simulation.run import Tally, run_history, run_seeds, workspace
 from tests.simulation.shrink import shrink
 
-SEEDS = range(1, 601)
+SEEDS = range(1, 401)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow test-guarantees test-spark lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-spark simulate lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,10 @@ SPARK_VENV := .venv-spark-$(SPARK)
 
 test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another release, SPARK=4.1.4; ARGS="-m every_spark" as CI does
 	$(SPARK_VENV)/bin/python -m pytest -W ignore::ResourceWarning tests/spark $(ARGS)  # older ones leave sockets open
+
+simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3, FROM=7; SEED=123 again; PLANTED=1
+	$(PY) -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(FROM),--start $(FROM)) $(if $(HOURS),--hours $(HOURS)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(LINES),--lines $(LINES))
 
 lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check

@@ -1,0 +1,100 @@
+"""`make simulate`: one seed again, or as many as there is time for.
+
+SEED=123 runs one history and, if it fails, prints the smallest that does. HOURS=2 or MINUTES=3 run seeds from a random
+one on (FROM=7: from that one on). PLANTED=1 plants faults in the product and shows how soon each is found. LINES=500
+tells which lines of the product so many histories run.
+"""
+
+import random
+import sys
+import time
+from itertools import count
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tests.simulation import reach
+from tests.simulation.history import make_history
+from tests.simulation.joins import PLACES
+from tests.simulation.planted import PLANTED, find_planted
+from tests.simulation.run import Failure, Tally, run_history, run_seeds, workspace
+from tests.simulation.shrink import shrink
+
+STEP = 5.0
+"""Seconds between two looks at the clock."""
+PLANTED_SEEDS = tuple(1_000_000 * n for n in range(1, 6))
+
+
+@click.command(help=__doc__)
+@click.option("--seed", type=int, help="run this history alone")
+@click.option("--start", type=int, help="the first seed of many")
+@click.option("--hours", type=float, default=0.0)
+@click.option("--minutes", type=float, default=0.0)
+@click.option("--planted", is_flag=True, help="find the planted faults")
+@click.option("--lines", type=int, default=0, help="which lines of flow and worker so many histories run")
+def main(seed: int | None, start: int | None, hours: float, minutes: float, planted: bool, lines: int) -> None:
+    console = Console()
+    with workspace() as root:
+        if planted:
+            sys.exit(_show_planted(console, root))
+        if lines:
+            run: set[reach.Line] = set()
+            with reach.traced(run):
+                run_seeds(iter(range(start or 1, (start or 1) + lines)), Tally(), root)
+            console.print(reach.report(run), highlight=False)
+            return
+        if seed is not None:
+            failure = run_history(make_history(seed), root)
+            console.print(f"seed {seed}: {'failed' if failure else 'fine'}")
+        else:
+            failure = _run_many(console, root, start, hours * 3600 + minutes * 60 or 60.0)
+        if failure is not None:
+            _explain(console, failure, root)
+            sys.exit(1)
+
+
+def _run_many(console: Console, root: Path, start: int | None, seconds: float) -> Failure | None:
+    seeds = count(random.SystemRandom().randrange(10**9) if start is None else start)
+    tally, end, failure = Tally(), time.monotonic() + seconds, None
+    columns = BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn()
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=seconds)
+        while failure is None and (now := time.monotonic()) < end:
+            failure = run_seeds(seeds, tally, root, min(end, now + STEP))
+            progress.update(task, completed=seconds - (end - time.monotonic()), description=str(tally))
+    console.print(tally.hits.table(), highlight=False)
+    missing = tally.hits.missing(PLACES)
+    console.print(f"never hit, of faults x layouts x hows: {len(missing)} {missing[:5]}", highlight=False)
+    console.print(str(tally), highlight=False)
+    return failure
+
+
+def _explain(console: Console, failure: Failure, root: Path) -> None:
+    console.print(f"seed {failure.history.seed} failed: {failure.error}", highlight=False, markup=False)
+    console.print("Looking for the smallest history that fails, for a minute at most.")
+    smallest = shrink(failure, lambda history: run_history(history, root))
+    console.print(str(smallest), highlight=False, markup=False)
+    console.print(f"To run it again: make simulate SEED={failure.history.seed}")
+
+
+def _show_planted(console: Console, root: Path) -> int:
+    """A table of the histories and seconds until each fault was found, from each seed."""
+    table = Table("planted", *(f"from {seed}" for seed in PLANTED_SEEDS))
+    missed = 0
+    for name in PLANTED:
+        cells = []
+        for seed in PLANTED_SEEDS:
+            found = find_planted(name, seed, root, seconds=60)
+            missed += found is None
+            cells.append("not found" if found is None else f"{found[0]} ({found[1]:.1f} s) {found[2]}")
+        table.add_row(name, *cells)
+        console.print(f"{name}: {', '.join(cells)}", highlight=False)
+    console.print(table)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Is what came out what the reference says? And is what state holds what it should?"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from streamjoin import reference
+from streamjoin.flow.emit import PLAN_CELL
+from streamjoin.reference import Batch, Joined
+from streamjoin.spark.processor import CellState
+from streamjoin.spec.how import sides_of
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.worker import Worker
+from tests.simulation.history import Row
+from tests.simulation.joins import COLUMNS, Join
+from tests.simulation.runtime import Runtime
+from tests.simulation.sql import Result, project, sql_of
+from tests.simulation.state import Handle
+
+Rows = dict[Side, list[Row]]
+
+
+class Wrong(AssertionError):
+    """A history came out wrong."""
+
+
+def check_results(runtime: Runtime) -> None:
+    """Compare the sink, and what was counted, with the reference."""
+    history = runtime.history
+    found: Counter[str] = sum(runtime.sink.values(), Counter())
+    marks = [max(logged.watermark, 0) * 1000 or None for logged in runtime.log]
+    given: list[Rows] = [{side: logged.arriving.rows[side] for side in SIDES} for logged in runtime.log]
+    first = history.joins[0]
+    _check_counts(runtime, given, marks)
+    if len(history.joins) == 1 and history.seed % 6 == 0:  # takes its time
+        for id, results in enumerate(_expect_by_batch(first, given, marks)):
+            _compare(runtime.sink[id], results, f"in batch {runtime.log[id].arriving.number}, ")
+    if len(history.joins) == 1:
+        expected = _expect(first, given, marks)
+    else:
+        runtime.hit("chain")
+        results = _expect_by_batch(first, given, marks)
+        other: Side = "r" if history.chained == "l" else "l"
+        chained: list[Rows] = [
+            {history.chained: [project(r, history.chained) for r in new], other: logged.arriving.rows["t"]}
+            for new, logged in zip(results, runtime.log, strict=True)
+        ]
+        expected = _expect(history.joins[1], chained, marks)
+    _compare(found, expected)
+
+
+def _compare(found: Counter[str], expected: Sequence[Result], where: str = "") -> None:
+    wanted = Counter(map(repr, expected))
+    if found != wanted:
+        missing, excess = wanted - found, found - wanted
+        raise Wrong(
+            "\n".join(
+                [
+                    f"{where}{sum(missing.values())} results are missing, {sum(excess.values())} too many",
+                    *(f"  missing  {result}" for result in sorted(missing.elements())[:5]),
+                    *(f"  too many {result}" for result in sorted(excess.elements())[:5]),
+                ]
+            )
+        )
+
+
+def _check_counts(runtime: Runtime, given: list[Rows], marks: list[int | None]) -> None:
+    """Rows without a time and late rows of the first join were counted, each once."""
+    join = runtime.history.joins[0]
+    sql = sql_of(join)
+    invalid = late = 0
+    for rows, mark in zip(given, marks, strict=True):
+        for side in SIDES:
+            passed = sql.filter(side, rows[side])
+            invalid += sum(row["ts"] is None for row in passed)
+            late += sum(row["ts"] is not None and mark is not None and row["ts"] < mark for row in passed)
+    told = [metrics for (number, _), each in runtime.metrics.items() if number == 0 for metrics in each]
+    counted = sum(m.invalid_rows for m in told), sum(m.late_left + m.late_right for m in told)
+    if counted != (invalid, late):
+        raise Wrong(f"rows without a time, late rows: counted {counted}, expected {(invalid, late)}")
+    if invalid:
+        runtime.hit("row without a time")
+    if late:
+        runtime.hit("late row")
+
+
+def _admit(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> list[Batch]:
+    """Batches without what is late: before the watermark, of a lagging side before that of the batch before.
+
+    The reference knows no lagging sides, so it is given what is admitted, and the watermark in the end alone.
+    """
+    batches = []
+    for at, rows in enumerate(given):
+        kept = {}
+        for side in SIDES:
+            mark = marks[at] if side not in join.lagging else marks[at - 1] if at else None
+            kept[side] = [row for row in rows[side] if row["ts"] is not None and (mark is None or row["ts"] >= mark)]
+        batches.append(Batch(kept["l"], kept["r"]))
+    return [*batches, Batch(watermark=marks[-1] if marks else None)]
+
+
+_HOLDS: dict[str, dict[tuple[object, ...], bool | None]] = {}
+
+
+def _expect(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> list[Result]:
+    predicate, known = join.planned.predicate, _HOLDS.setdefault(join.on, {})
+
+    def on(left: Row, right: Row) -> bool | None:
+        key = (left["x"], left["y"], left["s"], right["a"], right["b"], right["u"])
+        if key not in known:
+            known[key] = predicate(left, right)
+        return known[key]
+
+    found = reference.join(_admit(join, given, marks), on, join.window, join.how, ended=False)
+    return [_to_result(join, joined) for joined in found.rows]
+
+
+def _expect_by_batch(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> list[list[Result]]:
+    """What each batch adds: the difference of what all batches so far yield."""
+    before: Counter[str] = Counter()
+    added = []
+    for stop in range(1, len(given) + 1):
+        results = _expect(join, given[:stop], marks[:stop])
+        now = Counter(map(repr, results))
+        new, fresh = now - before, []
+        assert not before - now, "the reference took a result back"
+        for result in results:
+            if new[repr(result)] > 0:
+                new[repr(result)] -= 1
+                fresh.append(result)
+        added.append(fresh)
+        before = now
+    return added
+
+
+def _to_result(join: Join, joined: Joined) -> Result:
+    rows = {"l": joined.left, "r": joined.right}
+    values = [row[name] if (row := rows[side]) else None for side in sides_of(join.how) for name in COLUMNS[side]]
+    return (*values, joined.join_time)
+
+
+def check_state(runtime: Runtime) -> None:
+    """A cell is restored from state alone, and state holds nothing that this does not read."""
+    for (number, _), versions in runtime.versions.items():
+        plan = runtime.history.joins[number].planned.plan
+        for cell, own in versions[max(versions)].items():
+            if cell == PLAN_CELL or own.note is None:
+                continue
+            state, read = CellState(Handle({cell: own}, cell, lambda: None)), set()
+            note = state.read_note()
+            assert note is not None
+
+            def fetch(name: str, state: CellState = state, read: set[str] = read) -> bytes | None:
+                found = state.get(name)
+                if found is not None:
+                    read.update(state._keys(name))
+                return found
+
+            Worker.restore(plan, note.manifest, fetch)
+            if unread := {key for (key,) in own.contents} - read:
+                raise Wrong(f"state of cell {cell} of join {number} holds what it does not need: {sorted(unread)}")

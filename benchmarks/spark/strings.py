@@ -7,14 +7,13 @@ letters at most. Most pairs of a place fail. Where Spark decides, they cross to 
 """
 
 import argparse
-import statistics
 import sys
 from pathlib import Path
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import report
+from bench import Median, report
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from replay import Contestant, Pace, Replay, pace, session
@@ -78,20 +77,16 @@ def main() -> None:
             found[way].append(pace(spark, build, options.rate, options.window))
             print(f"    {way}: {found[way][-1].speed:.2f} event s per s", flush=True)
     spark.stop()
-    base = statistics.median(each.speed for each in found["Spark, after the join"])
-    rows = []
-    for way, paces in found.items():
-        speeds, cpu = [each.speed for each in paces], [each.cpu_per_million for each in paces]
-        speed, spread = statistics.median(speeds), f"{min(speeds):.2f} to {max(speeds):.2f}"
-        costs = f"{min(cpu):.1f} to {max(cpu):.1f}"
-        rows.append([way, speed, spread, speed / base, statistics.median(cpu), costs])
+    speeds = {way: Median.of(each.speed for each in paces) for way, paces in found.items()}
+    costs = {way: Median.of(each.cpu_per_million for each in paces) for way, paces in found.items()}
+    rows = [[way, speed, speed / speeds["Spark, after the join"], costs[way]] for way, speed in speeds.items()]
     about = (
         f"`{ON}` as an inner join of streams on local[2], {options.rate:,.0f} rows/s per stream, {options.window} s "
         f"windows on either side, micro-batches of 10 s; {share:.2%} of the pairs that have one place match. Event "
         f"seconds per second and CPU seconds per million rows, median and spread of {options.rounds} runs in turns. "
         "Both ways give the rows that Spark's own join gives."
     )
-    header = ["decides on names", "event s per s", "spread", "ratio", "CPU s per M rows", "spread of these"]
+    header = ["decides on names", "event s per s", "ratio", "CPU s per M rows"]
     report("spark-strings", about, header, rows)
 
 

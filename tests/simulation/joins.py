@@ -10,8 +10,7 @@ from typing import Any
 
 from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, tumbling, within
 from streamjoin.flow.cache import CacheSpec
-from streamjoin.flow.checkpoint import CheckpointKey, Named
-from streamjoin.flow.job import Job, KeySource, Source
+from streamjoin.flow.job import Job
 from streamjoin.layout import Layout, fit_plan
 from streamjoin.operators.expr import Expr
 from streamjoin.plan import Plan
@@ -22,6 +21,7 @@ from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
 from tests.blocks import arrow_schema
 from tests.strategies import us
+from tests.unit.flow.runtime import to_job
 
 MS = 1000
 """A millisecond, in which Spark counts watermarks."""
@@ -154,20 +154,7 @@ def fitting(how: How, kind: str, on: str) -> Sequence[Layout]:
 
 
 def make_job(name: str, join: Join, partitions: int, cache: CacheSpec) -> Job:
-    """A job whose emitters are given payload, keys with their hashes, time and route, in this order."""
-    plan = join.planned.plan
-    sources = {}
-    for side in SIDES:
-        width = len(plan.payload(side))
-        keys = tuple(
-            KeySource(key.type, width + 2 * at, None if key.type.is_machine else width + 2 * at + 1)
-            for at, key in enumerate(plan.keys[side])
-        )
-        time = width + 2 * len(keys)
-        sources[side] = Source(tuple(range(width)), keys, time, time + 1)
-    named = {side: Named("ts", [(f.name, str(f.type)) for f in plan.payload(side)]) for side in SIDES}
-    key = CheckpointKey.of(plan, join.layout, partitions, named)
-    return Job(name, key, plan, join.layout, partitions, sources, cache)
+    return to_job(join.planned.plan, join.layout, cache, partitions, name)
 
 
 PLACES = {(kind, how) for how in HOWS for kind, _ in choices(how)}

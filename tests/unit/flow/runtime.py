@@ -36,7 +36,7 @@ def serving(plan: Plan) -> SearchStrategy[Layout]:
     return st.builds(Grid, COUNTS, st.just(1) if plan.how == "left_semi" else COUNTS)
 
 
-def to_job(plan: Plan, layout: Layout, cache: CacheSpec, partitions: int = 2) -> Job:
+def to_job(plan: Plan, layout: Layout, cache: CacheSpec, partitions: int = 2, name: str = "join") -> Job:
     """A job whose emitters are given payload, keys with their hashes, time and route, in this order."""
     sources = {}
     for side in SIDES:
@@ -48,7 +48,7 @@ def to_job(plan: Plan, layout: Layout, cache: CacheSpec, partitions: int = 2) ->
         time = width + 2 * len(keys)
         sources[side] = Source(tuple(range(width)), keys, time, time + 1)
     named = {side: Named("ts", [(f.name, str(f.type)) for f in plan.payload(side)]) for side in SIDES}
-    return Job("join", CheckpointKey.of(plan, layout, partitions, named), plan, layout, partitions, sources, cache)
+    return Job(name, CheckpointKey.of(plan, layout, partitions, named), plan, layout, partitions, sources, cache)
 
 
 def to_batch(job: Job, side: Side, rows: Sequence[Row]) -> pa.RecordBatch:

@@ -20,7 +20,7 @@ test: lint ## lint, then all tests but the slow ones; ARGS="-k name" goes to pyt
 test-slow: $(INSTALLED) ## only the slow tests
 	$(PY) -m pytest -m slow $(ARGS)
 
-test-guarantees: $(INSTALLED) ## the kills, damage and restarts that CI runs, and the tutorial
+test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, restarts, Connect, the tutorial
 	$(PY) -m pytest -m guarantee --durations=0 tests/spark $(ARGS)
 
 # Other releases of Spark: everything else as pinned

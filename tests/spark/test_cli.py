@@ -139,6 +139,8 @@ def test_explain_shows_the_plan_and_another_plan_is_refused(home: Path) -> None:
     assert "Traceback" not in other.stderr
 
 
+@pytest.mark.guarantee
+@pytest.mark.slow
 def test_a_terminal_shows_a_live_view_and_an_interrupt_ends_cleanly(home: Path) -> None:
     arguments = ["--left=trades", "--right=quotes", "--within=5 seconds", "--time=ts", "--delay=10 seconds"]
     master, slave = pty.openpty()

@@ -96,7 +96,7 @@ def test_python_workers_killed_in_the_midst_of_batches_cost_no_result(
 @pytest.mark.parametrize(
     ("files", "kills", "delay", "layout", "how"),
     [
-        (5, 1, SHORT, "auto", "full"),
+        pytest.param(5, 1, SHORT, "auto", "full", marks=GUARANTEE),
         pytest.param(10, 4, SHORT, "auto", "left", marks=GUARANTEE),
         *(
             pytest.param(*case, marks=pytest.mark.slow)

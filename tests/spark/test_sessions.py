@@ -58,6 +58,8 @@ def test_workers_with_another_python_are_told_before_the_query_starts(tmp_path: 
 
 @pytest.mark.every_spark
 @pytest.mark.skipif(VERSION < (4, 2), reason="Connect is supported from Spark 4.2 on")
+@pytest.mark.guarantee
+@pytest.mark.slow
 def test_a_session_of_spark_connect(tmp_path: Path) -> None:
     pytest.importorskip("grpc")
     run_scenario("connect", tmp_path, PYSPARK_PYTHON=sys.executable)

@@ -7,6 +7,7 @@ looked for among made-up rows of several kinds, and whatever the matcher chooses
 import contextlib
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +39,7 @@ from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.spec.window import Window
 
 _LOWEST_PRIORITY = 19
+_PAUSE = 5.0  # seconds, in which Spark starts the Python workers of the first micro-batch
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def warm_in_background(predicate: Predicate, window: Window) -> None:
     """The same in a process of its own, which makes way for others once the first rows have what they need."""
     _meet(predicate, window, _FIRST)
     os.nice(_LOWEST_PRIORITY)
+    time.sleep(_PAUSE)
     warm_join(predicate, window)
 
 

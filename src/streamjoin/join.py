@@ -47,8 +47,8 @@ def join(
         side. It is for inputs that have no watermark of their own; a batch join needs none.
     :param how: "inner", "left", "right", "full", "left_semi" or "left_anti", or another of Spark's names for them.
     :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; what is not asked for is not kept.
-    :param layout: which worker compares which pair: `Grid`, `Scale`, `Cell`, `Keyed`, or "auto" for about one cell per
-        shuffle partition, laid out by the condition (``explain`` says how and why).
+    :param layout: which worker compares which pair: `Grid`, `Scale`, `Cell`, `Keyed`, or "auto" for one cell per
+        shuffle partition, 16 at most, laid out by the condition (``explain`` says how and why).
     :param ordered: not yet possible.
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.

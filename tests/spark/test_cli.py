@@ -75,7 +75,7 @@ def test_a_shell_completes_commands_and_options(words: str, offered: str) -> Non
     assert f"plain,{offered}" in answer.stdout.splitlines()
 
 
-def test_run_joins_directories_once_goes_on_where_it_was_and_lets_out_who_waits(home: Path) -> None:
+def test_run_joins_directories_once_goes_on_where_it_was_and_emits_what_waits(home: Path) -> None:
     write(home / "trades", "0", "price", [("09:30:03", "GAMMA", 5.0)])
     (home / "job.toml").write_text(
         f'left = "trades"\nright = "quotes"\non = "{ON}"\nwithin = "5 seconds"\ntime = "ts"\ndelay = "10 seconds"\n'

@@ -1,7 +1,7 @@
 """Every metric of a join, declared once: its type, its kind, what it means, how cells are put together.
 
 What cells report, the columns that Spark observes, `Progress` and the table in docs/metrics.md all follow from here. To
-add a metric of cells, add a field to `CellMetrics` and say in `cell.CellBatch` what it is.
+add a metric of cells, add a field to `CellMetrics` and its value in `cell.CellBatch._measure`.
 """
 
 from dataclasses import dataclass, field, fields
@@ -53,7 +53,7 @@ class CellMetrics:
     waiting_rows: int = field(
         metadata=_metric(
             "level",
-            "rows of a preserved side that are unmatched so far and come out if they stay so; where several cells "
+            "rows of a preserved side that are unmatched so far and emitted if they stay so; where several cells "
             "decide together, those of one of them, which is the most that there can be",
         )
     )

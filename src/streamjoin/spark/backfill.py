@@ -1,6 +1,7 @@
 """The join of batch DataFrames on Spark: one job, without state."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -27,9 +28,8 @@ def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, ar
         side.sortWithinPartitions(f"c{source.time}", f"c{source.route}")  # the same order each time it is computed
         for side, source in ((left, job.sources["l"]), (right, job.sources["r"]))
     )
-    blocks = sorted_left.mapInArrow(remote(emit_batches, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
-        sorted_right.mapInArrow(remote(emit_batches, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
-    )
+    emitting = partial(remote, emit_batches, packed, block_rows=BLOCK_ROWS, stored=False)
+    blocks = sorted_left.mapInArrow(emitting("l"), EMITTED).union(sorted_right.mapInArrow(emitting("r"), EMITTED))
     placed = blocks.where("block IS NOT NULL").repartition(job.partitions, "cell").sortWithinPartitions(*ORDER)
     if not job.plan.shared:
         return placed.mapInArrow(remote(join_batches, packed, arrow), schema)

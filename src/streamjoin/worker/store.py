@@ -155,6 +155,14 @@ class Store:
             "flags": [] if self.flags is None else self.flags.pages,
         }
 
+    def to_entries(self) -> dict[str, bytes]:
+        """All that the manifest names, merged and indexed as it is now; the journal has no part in it."""
+        entries = {segment.name: segment.to_bytes() for segment in self.segments}
+        entries |= {name: Segment(name, block.to_rows()).to_bytes() for name, block in self.waiting.items()}
+        if self.flags is not None:
+            entries |= {self._name_page(page): self.flags.pack_page(page) for page in self.flags.pages}
+        return entries
+
     def restore(self, manifest: dict[str, Any], watermark: int | None, fetch: Fetch) -> None:
         """Become the store that the manifest was taken of."""
         self._named, self.ranked, self.unmatched = (manifest[part] for part in ("named", "ranked", "unmatched"))

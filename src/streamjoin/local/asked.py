@@ -142,10 +142,9 @@ class Asked:
         return pa.RecordBatch.from_arrays([*columns, times], schema=self.schema)
 
     @cached_property
-    def order(self) -> list[int]:
+    def order(self) -> list[str]:
         """The columns that results are put in order by, after their join time."""
-        names = [field.name for field in self.plan.columns]
-        return [names.index(f"{side}{kind}") for kind in (TIME, TIE) for side in sides_of(self.plan.how)]
+        return [f"{side}{kind}" for kind in (TIME, TIE) for side in sides_of(self.plan.how)]
 
 
 def _decide_here(predicate: Predicate, timezone: str) -> Predicate:

@@ -20,16 +20,16 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.layout import Layout
+from streamjoin.layout import Layout, choose_layout
 from streamjoin.local.admission import Admission
 from streamjoin.local.asked import Asked, check_schema
+from streamjoin.local.gate import Gate
 from streamjoin.local.handshake import Handshake
 from streamjoin.local.intake import Pushed
-from streamjoin.local.order import Sorter
 from streamjoin.local.pool import Pool
 from streamjoin.local.stats import Latency, Stats
 from streamjoin.local.stripes import FEW
-from streamjoin.local.systems import build_engine, choose_local
+from streamjoin.local.systems import build_engine
 from streamjoin.operators.evaluate import physical
 from streamjoin.operators.types import TIMESTAMP
 from streamjoin.pane import Rows
@@ -38,10 +38,14 @@ from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.how import how_of
 from streamjoin.spec.side import SIDES, Side, pair_of
 from streamjoin.spec.window import Window
+from streamjoin.sql.select import JOIN_TIME
 from streamjoin.worker.expiry import ENDED
 
 QUEUED_ROWS = 1 << 18
 """Rows that may wait for their step: beyond, a push waits."""
+
+_GATE_OUT = ("results", "watermark")
+"""The sources of the gate that puts results in order: the second brings none, and holds back what W has not passed."""
 
 Callback = Callable[[pa.RecordBatch], None]
 
@@ -138,7 +142,7 @@ class LocalJoin:
         self._arguments["on"] = asked.text
         waits = pair_of("delay", delay, "one duration, or a pair: for left and right", Duration)
         cores = os.cpu_count() or 1
-        self.layout = choose_local(asked.plan, cores) if layout == "auto" else layout
+        self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout
         self._pool = Pool(workers or min(self.layout.cells, cores))
         self._asked, self._callback, self._unread = asked, callback, unread
         self._engine = build_engine(self.layout, asked.plan, self._pool)
@@ -146,7 +150,7 @@ class LocalJoin:
         self._admission = Admission(
             {side: microseconds(wait, "delay") for side, wait in zip(SIDES, waits, strict=True)}
         )
-        self._sorter = Sorter(asked.plan.output, asked.order) if asked.sorts else None
+        self._gate = Gate(JOIN_TIME, _GATE_OUT, by=asked.order) if asked.sorts else None
         self._latency = Latency()
         self._groups = asked.plan.how != "left_semi" or asked.plan.counts
 
@@ -275,7 +279,7 @@ class LocalJoin:
         with self._lock:
             self._wait_idle()
             told, kept = self._engine.to_state()
-            held = [] if self._sorter is None else self._sorter.waiting
+            held = [] if self._gate is None else self._gate.waiting
             told |= {"arguments": self._arguments, "admission": vars(self._admission)}
             told |= {"delivered": self._delivered, "ended": self._ended, "steps": self._steps}
             save(Path(directory), told, kept, {"unread": list(self._results), "waiting": held})
@@ -291,8 +295,9 @@ class LocalJoin:
         for name, value in saved.told["admission"].items():
             setattr(join._admission, name, value)
         join._delivered, join._ended, join._steps = (saved.told[key] for key in ("delivered", "ended", "steps"))
-        if join._sorter is not None:
-            join._sorter.add(saved.batches("waiting"))
+        for batch in saved.batches("waiting"):
+            assert join._gate is not None
+            join._gate.add("results", batch)
         join._results.extend(saved.batches("unread"))
         join._unread_rows = sum(batch.num_rows for batch in join._results)
         return join
@@ -402,9 +407,12 @@ class LocalJoin:
 
     def _take_steps(self) -> list[Step]:
         """What is queued. A semi join takes one push at a time: the micro-batch says which match releases a row."""
-        count = len(self._queue) if self._groups else 1
-        steps = [self._queue.popleft() for _ in range(count)]
-        self._queued -= sum(step.count for step in steps)
+        steps = [self._queue.popleft()]
+        rows = steps[0].count
+        while self._groups and self._queue and rows + self._queue[0].count <= self._engine.most_rows:
+            steps.append(self._queue.popleft())
+            rows += steps[-1].count
+        self._queued -= rows
         return steps
 
     def _run(self, steps: Sequence[Step]) -> None:
@@ -436,10 +444,22 @@ class LocalJoin:
             found += self._engine.finish()
         else:
             found = self._engine.run(rows, watermark)
-        if self._sorter is None:
-            return found
-        self._sorter.add(found)
-        return self._sorter.release(watermark)
+        return found if self._gate is None else self._put_in_order(found, watermark)
+
+    def _put_in_order(self, found: Sequence[pa.RecordBatch], watermark: int | None) -> list[pa.RecordBatch]:
+        """What the watermark has passed, in order; the rest waits."""
+        assert self._gate is not None
+        for batch in found:
+            self._gate.add("results", batch)
+        if watermark == ENDED:
+            self._gate.close()
+        elif watermark is not None:
+            for source in _GATE_OUT:
+                self._gate.advance(source, watermark)
+        ready = []
+        while (batch := self._gate.ready(0)) is not None:
+            ready.append(batch)
+        return ready
 
     def _deliver(self, found: Sequence[pa.RecordBatch], since: float) -> None:
         results = [self._asked.present(batch) for batch in found if batch.num_rows]

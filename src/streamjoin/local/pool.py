@@ -20,16 +20,28 @@ class Pool:
         self.workers = workers
         self._threads: ThreadPoolExecutor | None = None
 
-    def run(self, work: Callable[[_Task], _Done], tasks: Sequence[_Task], *, alone: bool = False) -> list[_Done]:
-        """The results of all tasks in their order; `alone` in the caller's thread, for work that is too little to share.
+    def run(
+        self,
+        work: Callable[[_Task], _Done],
+        tasks: Sequence[_Task],
+        *,
+        alone: bool = False,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> list[_Done]:
+        """The results of all tasks in their order; `alone` in the caller's thread, for work too little to share.
 
-        Where tasks fail, the first error is raised once all tasks are over.
+        The caller does `meanwhile` while others work. Where tasks fail, the first error is raised once all are over.
         """
         if alone or self.workers == 1 or len(tasks) < 2:
-            return [work(task) for task in tasks]
+            done = [work(task) for task in tasks]
+            if meanwhile is not None:
+                meanwhile()
+            return done
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="streamjoin-worker")
         futures = [self._threads.submit(work, task) for task in tasks]
+        if meanwhile is not None:
+            meanwhile()
         wait(futures)
         return [future.result() for future in futures]
 

@@ -12,18 +12,18 @@ Results come in the order of cells and stripes, whichever thread was first.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.errors import StreamJoinError
+from streamjoin.local.engine import Engine, State
 from streamjoin.local.pool import Pool
 from streamjoin.match import Matcher
-from streamjoin.pane import NO_TIME, Rows, Segment, gather
+from streamjoin.pane import NO_TIME, Limit, Rows, Segment, gather
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
@@ -37,6 +37,16 @@ FEW = 64
 """Rows that are not worth waking a thread for."""
 
 Stripe = tuple[Side, int]
+
+
+class Ready(NamedTuple):
+    """A stripe before it is probed: its fresh rows, what is stored, and what is expired once the round is over."""
+
+    fresh: Fresh | None
+    segments: tuple[Segment, ...]
+    limit: Limit
+
+
 Cell = tuple[int, int]
 """The stripes of left and right rows that meet in a cell."""
 
@@ -53,16 +63,6 @@ class Dealer(ABC):
 
         With `whole` every stripe is given all rows, so that it can count them, with masks of what they do there.
         """
-
-    def share_out(self, cell: int, segments: Sequence[Segment]) -> Sequence[Segment]:
-        """The segments of a stripe that are probed in this cell: all, unless several cells share a stripe."""
-        del cell
-        return segments
-
-    def meet(self, cell: int, side: Side, fresh: Fresh) -> Fresh:
-        """What fresh rows of a stripe do in this cell."""
-        del cell, side
-        return fresh
 
     def to_state(self) -> Any:
         """The counters that rows are dealt by, as JSON can say them."""
@@ -84,12 +84,13 @@ def deal_to_homes(block: Block, homes: NDArray[np.int64], stripes: int, *, whole
     return [block.take(at) if len(at) else None for at in positions]
 
 
-class Stripes:
+class Stripes(Engine):
     """The windows of both sides, dealt to stripes, and the cells that join them."""
 
     def __init__(self, plan: Plan, dealer: Dealer, pool: Pool) -> None:
+        super().__init__()
         self.plan, self.dealer, self.pool = plan, dealer, pool
-        self._output = Output(plan)
+        self.output = Output(plan)
         self._stores: dict[Stripe, Store] = {
             (side, at): self._new_store(side) for side in SIDES for at in range(dealer.stripes[side])
         }
@@ -97,7 +98,6 @@ class Stripes:
         self._matchers = [self._new_matcher() for _ in dealer.cells]  # one a cell: it remembers what it was last asked
         self._watermark: int | None = None
         self._latest = NO_TIME
-        self.counted = Counters()
 
     def _new_matcher(self) -> Matcher:
         return Matcher(self.plan.predicate, self.plan.window, kernel=self.plan.kernel)
@@ -136,59 +136,51 @@ class Stripes:
         }
         alone = sum(len(block) for block in arrived.values() if block is not None) <= FEW
 
-        def round_of(stores: Mapping[Side, Store], matcher: Matcher | None = None, **more: Any) -> Round:
-            chosen = matcher or self._matchers[0]
-            counted = Counters()
-            rest = (self._output, stores, counted, watermark, self._watermark, self._latest)
-            return Round(self.plan, chosen, *rest, **more)
+        def round_of(stores: Mapping[Side, Store], cell: int = 0, **more: Any) -> Round:
+            rest = (self.output, stores, Counters(), watermark, self._watermark, self._latest)
+            return Round(self.plan, self._matchers[cell], *rest, **more)
 
-        def prepare(stripe: Stripe) -> tuple[Fresh | None, tuple[Segment, ...]]:
+        def prepare(stripe: Stripe) -> Ready:
             side, store = stripe[0], self._stores[stripe]
             block, meets = dealt.get(stripe), arrived[OTHER[side]] is not None
             steps = round_of({side: store})
             fresh = None if block is None else steps.prepare(side, block, evictors[OTHER[side]], meets=meets)
-            return fresh, store.segments if meets else ()
+            return Ready(fresh, store.segments if meets else (), steps.find_limit(side))
 
         stripes = list(self._stores)
         ready = dict(zip(stripes, self.pool.run(prepare, stripes, alone=alone), strict=True))
-        now = {stripe: round_of({stripe[0]: store}).find_limit(stripe[0]) for stripe, store in self._stores.items()}
-
-        def probe(cell: int) -> tuple[list[pa.RecordBatch], Counters]:
-            own: dict[Side, Stripe] = dict(zip(SIDES, zip(SIDES, self.dealer.cells[cell], strict=True), strict=True))
-            steps = round_of(
-                {side: self._stores[stripe] for side, stripe in own.items()},
-                self._matchers[cell],
-                probed={side: self.dealer.share_out(cell, ready[stripe][1]) for side, stripe in own.items()},
-            )
-            fresh = {side: self.dealer.meet(cell, side, ready[at][0]) for side, at in own.items() if ready[at][0]}  # type: ignore[arg-type]
-            limits = {side: now[stripe] for side, stripe in own.items()}
-            return list(steps.counters.time_probe(steps.probe(fresh, limits))), steps.counters
 
         def finish(stripe: Stripe) -> list[pa.RecordBatch]:
-            side, fresh = stripe[0], ready[stripe][0]
+            side, (fresh, _, limit) = stripe[0], ready[stripe]
             steps = round_of({side: self._stores[stripe]})
-            unmatched = list(steps.expire(side, fresh, now[stripe], evictors[side]))
-            steps.store(side, fresh, now[stripe])
+            unmatched = list(steps.expire(side, fresh, limit, evictors[side]))
+            steps.store(side, fresh, limit)
             return unmatched
 
-        probed = self.pool.run(probe, range(len(self.dealer.cells)), alone=alone) if any(arrived.values()) else []
-        found = [batch for batches, _ in probed for batch in batches]
-        self._count([counters for _, counters in probed])
+        found = self._probe(ready, round_of, alone=alone) if any(arrived.values()) else []
         for batches in self.pool.run(finish, stripes, alone=alone):
             found += batches
         return found
 
-    def resize(self, layout: Any, n: int) -> Any:
-        """Only some systems can."""
-        del n
-        raise StreamJoinError(f"resize: {layout} has a fixed number of cells; Cell and Scale can be resized")
+    def _probe(self, ready: Mapping[Stripe, Ready], round_of: Callable[..., Round], *, alone: bool) -> list[Any]:
+        """The matches that all cells find."""
 
-    def close(self) -> None:
-        """Nothing to end: the threads are the pool's."""
+        def probe(cell: int) -> tuple[list[pa.RecordBatch], Counters]:
+            own = self.stripes_of(cell)
+            stores = {side: self._stores[stripe] for side, stripe in own.items()}
+            steps = round_of(stores, cell, probed={side: ready[stripe].segments for side, stripe in own.items()})
+            fresh = {side: mine for side, stripe in own.items() if (mine := ready[stripe].fresh) is not None}
+            limits = {side: ready[stripe].limit for side, stripe in own.items()}
+            return list(steps.counters.time_probe(steps.probe(fresh, limits))), steps.counters
 
-    def _count(self, counted: Sequence[Counters]) -> None:
-        parts = zip(*map(astuple, (self.counted, *counted)), strict=True)
-        self.counted = Counters(*map(sum, parts))
+        probed = self.pool.run(probe, range(len(self.dealer.cells)), alone=alone)
+        self.count([counters for _, counters in probed])
+        return [batch for batches, _ in probed for batch in batches]
+
+    def stripes_of(self, cell: int) -> dict[Side, Stripe]:
+        """The stripes that meet in a cell."""
+        left, right = self.dealer.cells[cell]
+        return {"l": ("l", left), "r": ("r", right)}
 
     # Sizes and state
 
@@ -205,7 +197,7 @@ class Stripes:
             sum(store.nbytes for store in every),
         )
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def to_state(self) -> State:
         """What goes on exactly from here: plain data, and bytes under names."""
         told: dict[str, Any] = {"watermark": self._watermark, "latest": self._latest, "dealer": self.dealer.to_state()}
         kept: dict[str, bytes] = {}

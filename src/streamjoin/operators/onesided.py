@@ -195,10 +195,9 @@ def _call_arrow(op: str, type: Type, args: list[tuple[Type, pa.Array | None]]) -
 def _row_by_row(expr: Expr, batch: pa.RecordBatch) -> pa.Array:
     names = sorted({column.path[0] for column in expr.columns})
     side = next(iter(expr.sides), "l")
-    values = []
     try:
-        for row in batch.select(names).to_pylist():
-            values.append(evaluate(expr, row, {}) if side == "l" else evaluate(expr, {}, row))
+        rows = batch.select(names).to_pylist()
+        values = [evaluate(expr, row, {}) if side == "l" else evaluate(expr, {}, row) for row in rows]
     except EvaluationError as error:
         raise EvaluationError(f"{expr}: {error}") from None
     except NotEvaluable as error:

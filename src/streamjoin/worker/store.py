@@ -121,6 +121,11 @@ class Store:
         return len(self._panes)
 
     @property
+    def closed_panes(self) -> int:
+        """How many of the segments, the first ones, are whole panes."""
+        return self._panes.closed
+
+    @property
     def undecided(self) -> int:
         """How many rows are unmatched so far, and will be emitted if they stay so."""
         if self.flags is None or not emits_unmatched(self._plan.how):

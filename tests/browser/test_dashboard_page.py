@@ -10,6 +10,8 @@ from streamjoin.report.server import Server
 from tests.browser.conftest import Open
 from tests.unit.report.reports import make_metrics, make_report
 
+pytestmark = pytest.mark.browser
+
 CHARTS = [
     "Rows in", "Matches", "Event-time lag", "Windows", "Time of a micro-batch", "Load of the cells", "Balance",
     "Dropped rows",
@@ -75,7 +77,8 @@ def test_the_page_fits_light_and_dark(kept: History, served: Server, visit: Open
     assert (sum(int(part) for part in ground[4:-1].split(",")) < 384) == (scheme == "dark")
     for chart in page.locator(".plot").all():
         drawn, card = chart.locator(".main-svg").first.bounding_box(), chart.bounding_box()
-        assert drawn and card
+        assert drawn
+        assert card
         assert drawn["width"] <= card["width"] + 1
 
 

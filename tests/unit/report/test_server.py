@@ -1,8 +1,10 @@
 """The server shows the page, its state and Prometheus' metrics to those who may see them."""
 
 import json
+import re
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +97,14 @@ def test_a_port_that_is_taken_is_named(served: Server) -> None:
     port = int(served.url.rstrip("/").rpartition(":")[2])
     with pytest.raises(StreamJoinError, match=f"port: cannot listen on 127.0.0.1:{port}: .*; port=0 takes a free one"):
         Server(History(), dict, "127.0.0.1", port)
+
+
+def test_grafanas_dashboard_asks_for_metrics_that_are_served(served: Server) -> None:
+    board = json.loads((Path(__file__).parents[3] / "docs" / "grafana.json").read_text())
+    asked = {name for panel in board["panels"] for target in panel["targets"] for name in _names(target["expr"])}
+    assert asked <= _names(ask(served, "/metrics")[1])
+    assert asked
+
+
+def _names(text: str) -> set[str]:
+    return set(re.findall(r"streamjoin_\w+", text))

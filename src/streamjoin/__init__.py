@@ -12,6 +12,7 @@ from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
     from streamjoin.local.join import LocalJoin
+    from streamjoin.report.dashboard import dashboard
     from streamjoin.spark.progress import progress
     from streamjoin.spark.session import configure, session
 
@@ -25,6 +26,7 @@ __all__ = [
     "StreamJoinError",
     "between",
     "configure",
+    "dashboard",
     "explain",
     "join",
     "last",
@@ -37,6 +39,7 @@ __all__ = [
 _LATER = {
     "LocalJoin": "streamjoin.local.join",
     "configure": "streamjoin.spark.session",
+    "dashboard": "streamjoin.report.dashboard",
     "progress": "streamjoin.spark.progress",
     "session": "streamjoin.spark.session",
 }

@@ -61,8 +61,9 @@ class Rows:
     def shared(self) -> dict[str, int]:
         """What lies in the memory of a payload column, "time" or "key 0", and of which: it is copied and kept once."""
         plain = {f"key {n}": k.values for n, k in enumerate(self.keys) if k.valid is None and k.exact is None}
-        found = {name: _find_column(self.payload, array) for name, array in {"time": self.time, **plain}.items()}
-        return {name: at for name, at in found.items() if at is not None}
+        columns = {_find_place(numbers(c)): at for at, c in enumerate(self.payload.columns) if _is_numbers(c)}
+        arrays = {"time": self.time, **plain}.items() if len(self) else ()
+        return {name: columns[place] for name, array in arrays if (place := _find_place(array)) in columns}
 
     def with_rank(self, first: int) -> "Rows":
         """The same rows, numbered from `first` on."""
@@ -144,17 +145,14 @@ def view_columns(payload: Any, shared: Mapping[str, int]) -> dict[str, NDArray[A
     return {name: numbers(payload.column(at)) for name, at in shared.items()}
 
 
-def _find_column(payload: Any, array: NDArray[Any]) -> int | None:
-    """The column that holds an array's numbers, in the same memory and without NULL."""
-    if not len(array) or not array.flags.c_contiguous:
-        return None
-    start = array.__array_interface__["data"][0]
-    for at, column in enumerate(payload.columns):
-        if pa.types.is_primitive(column.type) and column.type.bit_width == 8 * array.itemsize and not column.null_count:
-            values = numbers(column)
-            if values.__array_interface__["data"][0] == start and values.dtype == array.dtype:
-                return at
-    return None
+def _is_numbers(column: Any) -> bool:
+    """Whether a column is numbers, none of them NULL, as they lie in memory."""
+    return pa.types.is_primitive(column.type) and 8 <= column.type.bit_width <= 64 and not column.null_count
+
+
+def _find_place(array: NDArray[Any]) -> tuple[int, tuple[int, ...], str]:
+    """What two arrays of one length have in common if they are the same."""
+    return array.__array_interface__["data"][0], array.strides, array.dtype.str
 
 
 def _concat_present(arrays: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from streamjoin.cli.inputs import FORMATS, Directory, find_format
 from streamjoin.cli.onspark import MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
+from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
 
 if TYPE_CHECKING:
@@ -65,12 +67,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option(
     "--format",
     "format_",
-    default="parquet",
-    show_default=True,
-    type=click.Choice(["parquet", "csv", "json", "orc"]),
-    help="Of inputs and results.",
+    type=click.Choice(FORMATS),
+    help="Of inputs and results; by default told by the extensions of the inputs' files.",
 )
-@click.option("--left-schema", metavar="DDL", help='By default inferred; such as "ts TIMESTAMP, x INT".')
+@click.option(
+    "--left-schema",
+    metavar="DDL",
+    help='Such as "ts TIMESTAMP, x INT"; by default inferred at the first start and kept with the checkpoint.',
+)
 @click.option("--right-schema", metavar="DDL", help="Likewise.")
 @click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
 @click.option("--how", default="inner", show_default=True, help="inner, left, right, full, left_semi or left_anti.")
@@ -104,7 +108,7 @@ def run(
     stopped, or killed, goes on from its checkpoint.
     """
     need_spark()
-    from streamjoin.cli.files import FileJoin, parse_window
+    from streamjoin.cli.files import FileJoin, find_checkpoint, parse_window
     from streamjoin.cli.layout import parse_layout
     from streamjoin.spec.how import emits_unmatched, how_of
 
@@ -119,6 +123,12 @@ def run(
             "select": split_commas(o["select"]) if o["select"] else None,
             "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
         }
+        schemas = o["left_schema"], o["right_schema"]
+        knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
+        left, right = (
+            find_format(Directory(named, o[named]), o["format_"], has_schema=bool(schema) or knows)
+            for named, schema in zip(("left", "right"), schemas, strict=True)
+        )
     except StreamJoinError as error:
         raise click.UsageError(str(error)) from error
     if o["flush"] and not (o["once"] and waits):
@@ -127,9 +137,8 @@ def run(
         )
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
-        schemas = o["left_schema"], o["right_schema"]
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
-        job = FileJoin(**given, format=o["format_"], schemas=schemas, arguments=arguments)
+        job = FileJoin(**given, formats=(left, right), schemas=schemas, arguments=arguments)
         if explain:
             job.explain(spark, console)
         else:

@@ -4,17 +4,16 @@ On Connect there is no JVM to ask: analysis waits until a schema is asked for, w
 known, and no listener of ours hears that a query has ended.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from inspect import signature
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import pyarrow as pa
 import pyspark
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.types import DataType
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
@@ -53,6 +52,26 @@ def read_setting(spark: SparkSession, name: str, *, declared: bool = True) -> st
 def read_options(builder: Any) -> Mapping[str, str]:
     """What was said to the builder of a session so far; nothing where it does not tell."""
     return {name: str(value) for name, value in getattr(builder, "_options", {}).items()}
+
+
+ANY_MASTER = "local[*]"
+_at_launch: dict[str, str] = {}  # settings of ours that Java was started with, so that they are nobody else's
+
+
+def read_submitted(given: Mapping[str, str]) -> dict[str, str]:
+    """What ``spark-submit``, its arguments in the environment and ``spark-defaults.conf`` say.
+
+    Java must run to be asked. It is started with the settings that are `given`, some of which, as its memory, it takes
+    at no other time.
+    """
+    if not SparkContext._gateway:
+        _at_launch.update(given)
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*given.items()]))
+    told = {name: value for name, value in SparkConf().getAll() if _at_launch.get(name) != value}
+    if told.get("spark.app.name") == "pyspark-shell":  # what spark-submit says where nobody called it
+        for name in ("spark.app.name", "spark.ui.showConsoleProgress"):
+            told.pop(name, None)
+    return told
 
 
 def find_python(spark: SparkSession) -> str | None:
@@ -115,43 +134,3 @@ def find_observed(report: Any, name: str) -> Mapping[str, Any] | None:
     if row.keys() == {"schema", "values"}:  # so on Connect
         return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True))
     return row
-
-
-def listen_for_ends(spark: SparkSession, tell: Callable[[str], None]) -> None:
-    """Call a function with the id of every query that ends; never on Connect."""
-    if is_classic(spark):
-        spark.streams.addListener(cast("StreamingQueryListener", _EndListener(tell)))
-
-
-class _EndListener:
-    """Spark's own base class for listeners fetches every part of every progress report from Java, value by value.
-
-    That takes some 60 ms of a batch on two cores. This one takes the call and lets it go.
-    """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-
-    def onQueryStarted(self, event: object) -> None:  # noqa: N802
-        """Nothing to do."""
-
-    def onQueryProgress(self, event: object) -> None:  # noqa: N802
-        """Nothing to do."""
-
-    def onQueryIdle(self, event: object) -> None:  # noqa: N802
-        """Nothing to do."""
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Tell its id."""
-        self._tell(str(event.id().toString()))
-
-    @property
-    def _jlistener(self) -> Any:
-        """What Spark registers."""
-        jvm: Any = SparkContext._jvm
-        return jvm.PythonStreamingQueryListenerWrapper(self)
-
-    class Java:
-        """What Java sees."""
-
-        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]

@@ -1,0 +1,208 @@
+"""Queries as Spark's JVM knows them, and files beside their checkpoints: classic sessions alone, never Connect.
+
+Some of it is behind Spark's public API, the same in 4.0 to 4.3: which checkpoint a query has, how it is made to fail
+before it begins. Where a later Spark lacks a part, the call raises, the driver goes without, and tasks notice what it
+could not.
+"""
+
+import atexit
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Protocol, cast
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.spark.compat import is_classic
+
+log = logging.getLogger(__name__)
+
+
+class Watcher(Protocol):
+    """Who is told what becomes of the queries of a session."""
+
+    def query_started(self, query: "StartedQuery") -> None:
+        """A query is about to begin: nothing was read or logged yet."""
+
+    def waits_for_progress(self) -> bool:
+        """Whether the next report is wanted."""
+
+    def query_progressed(self, run: str) -> None:
+        """A micro-batch of this run was committed."""
+
+    def query_ended(self, query: str, run: str) -> None:
+        """A query ended, well or not."""
+
+
+class StartedQuery:
+    """A run of a query, which lasts until the query is stopped, fails or ends."""
+
+    def __init__(self, spark: SparkSession, query: Any) -> None:
+        self._jvm: Any = spark._jvm
+        self._query = query
+        self.id, self.run = str(query.id().toString()), str(query.runId().toString())
+
+    @property
+    def checkpoint(self) -> str:
+        """Where its checkpoint lies."""
+        return str(self._query.streamingQuery().resolvedCheckpointRoot())
+
+    @property
+    def plan(self) -> str:
+        """Its analyzed plan, in Spark's words."""
+        return str(self._query.streamingQuery().analyzedPlan().toString())
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether it processes what is there and ends."""
+        return str(self._query.streamingQuery().trigger().toString()).startswith(("AvailableNow", "OneTime"))
+
+    def fail(self, message: str) -> None:
+        """End the query before it begins, with this message: to be called while it starts.
+
+        It finds itself stopped once it has looked up its sources, and what it died of is what we say.
+        """
+        execution, jvm = self._query.streamingQuery(), self._jvm
+        said = {"id": self.id, "runId": self.run, "message": message}
+        cause = jvm.java.lang.RuntimeException(message)
+        failure = jvm.org.apache.spark.sql.streaming.StreamingQueryException(
+            "", cause, "", "", "STREAM_FAILED", jvm.PythonUtils.toScalaMap(said)
+        )
+        getattr(execution, "streamDeathCause_$eq")(failure)
+        state = execution.state()
+        package = str(state.get().getClass().getName()).rpartition(".")[0]
+        ended: Any = jvm
+        for name in [*package.split("."), "TERMINATED$", "MODULE$"]:
+            ended = getattr(ended, name)
+        state.set(ended)
+
+    def read_reports(self) -> list[Mapping[str, Any]]:
+        """Its progress reports that Spark remembers."""
+        return [json.loads(str(report.json())) for report in self._query.recentProgress()]
+
+
+def watch_queries(spark: SparkSession, watcher: Watcher) -> None:
+    """Tell a watcher of all queries of a session; never on Connect."""
+    if not is_classic(spark):
+        return
+    listener = cast("StreamingQueryListener", _Listener(spark, watcher))
+    spark.streams.addListener(listener)
+    # Events that come after the end of Python would be traces of Java's on standard error.
+    atexit.register(_forget, spark, listener)
+
+
+def _forget(spark: SparkSession, listener: StreamingQueryListener) -> None:
+    with suppress(Exception):  # the JVM may be gone already
+        spark.streams.removeListener(listener)
+
+
+class _Listener:
+    """Spark's own base class for listeners fetches every part of every progress report from Java, value by value.
+
+    That takes some 60 ms of a batch on two cores. This one takes the call and lets it go. No error leaves it: Spark
+    would print a trace, and nobody could do anything about it.
+    """
+
+    def __init__(self, spark: SparkSession, watcher: Watcher) -> None:
+        self._spark, self._watcher = spark, watcher
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        """Look at the query."""
+        try:
+            query = cast("Any", self._spark)._jsparkSession.streams().get(event.id())
+            self._watcher.query_started(StartedQuery(self._spark, query))
+        except Exception:
+            log.info("a query that starts was not looked at", exc_info=True)
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Tell the run, to a watcher who wants to know."""
+        try:
+            if self._watcher.waits_for_progress():
+                self._watcher.query_progressed(str(event.progress().runId().toString()))
+        except Exception:
+            log.info("a report was not looked at", exc_info=True)
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Tell its id and its run."""
+        try:
+            self._watcher.query_ended(str(event.id().toString()), str(event.runId().toString()))
+        except Exception:
+            log.info("the end of a query was not looked at", exc_info=True)
+
+    @property
+    def _jlistener(self) -> Any:
+        """What Spark registers, and removes."""
+        if not hasattr(self, "_wrapper"):
+            jvm: Any = SparkContext._jvm
+            self._wrapper = jvm.PythonStreamingQueryListenerWrapper(self)
+        return self._wrapper
+
+    class Java:
+        """What Java sees."""
+
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
+
+
+# Files, wherever Spark can write a checkpoint
+
+
+def read_file(spark: SparkSession, directory: str, name: str) -> str | None:
+    """The text of a file; None where there is none. On Connect a job of Spark's reads it."""
+    if not is_classic(spark):
+        return _read_remotely(spark, f"{directory}/{name}")
+    system, path, jvm = _find_file(spark, directory, name)
+    try:
+        if not system.exists(path):
+            return None
+        stream = system.open(path)
+        try:
+            return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+    except Py4JError as error:
+        raise StreamJoinError(f"cannot read {name} in {directory}: {_first_line(error)}") from error
+
+
+def write_file(spark: SparkSession, directory: str, name: str, text: str) -> None:
+    """Write a file whole, in place of what was there."""
+    system, path, _ = _find_file(spark, directory, name)
+    draft = path.suffix(".draft")
+    stream = system.create(draft, True)
+    stream.write(bytearray(text.encode()))
+    stream.close()
+    system.delete(path, False)
+    system.rename(draft, path)
+
+
+def has_files(spark: SparkSession, directory: str) -> bool:
+    """Whether there is such a directory and it holds anything."""
+    system, path, _ = _find_file(spark, directory, ".")
+    return bool(system.exists(path)) and len(system.listStatus(path)) > 0
+
+
+def _find_file(spark: SparkSession, directory: str, name: str) -> tuple[Any, Any, Any]:
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(jvm.org.apache.hadoop.fs.Path(directory), name)
+    return path.getFileSystem(cast("Any", spark)._jsparkSession.sessionState().newHadoopConf()), path, jvm
+
+
+def _read_remotely(spark: SparkSession, path: str) -> str | None:
+    from pyspark.errors import AnalysisException
+
+    try:
+        row = spark.read.text(path, wholetext=True).first()
+    except AnalysisException:
+        return None
+    return None if row is None else str(row[0])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -33,14 +33,18 @@ def run(page: str) -> None:
             assert [line.rstrip() for line in printed.rstrip().splitlines()] == content.rstrip().splitlines()
 
 
-def execute(directory: Path, *pages: str) -> None:
-    """Run pages as a user would: in a process of their own, in this directory, where Spark finds their files too."""
+def execute(directory: Path, *pages: str) -> str:
+    """Run pages as a user would: in a process of their own, in this directory, where Spark finds their files too.
+
+    What it writes to standard error is returned.
+    """
     program = f"from tests.spark.test_docs import run\nfor page in {pages!r}: run(page)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TZ": "UTC"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=directory, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    return done.stderr
 
 
 @pytest.mark.guarantee
@@ -55,8 +59,13 @@ def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/checkpoints.md")
 
 
-def test_the_readme_runs_as_it_is_pasted(tmp_path: Path) -> None:
-    execute(tmp_path, "README.md")
+def test_the_readme_runs_as_it_is_pasted_and_without_chatter(tmp_path: Path) -> None:
+    """Its query still runs when Python ends. One line of Spark's comes before any code of ours."""
+    said = execute(tmp_path, "README.md")
+    chatter = [line for line in said.splitlines() if "TransformWithState" in line]
+    assert chatter == ["Starting Streaming TransformWithStateInPandas Python worker."]
+    for noise in ("segment cache", "ListenerBus", "Traceback", "\tat "):
+        assert noise not in said, said
 
 
 @pytest.mark.guarantee

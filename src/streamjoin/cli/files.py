@@ -16,7 +16,7 @@ from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.remember import RUN_FILE, Remembered, place
-from streamjoin.cli.words import count
+from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
 from streamjoin.join import check, explain, flush, join
@@ -55,7 +55,7 @@ class FileJoin:
     def explain(self, spark: SparkSession, console: Console) -> None:
         """Print the plan."""
         frames = self._frames(spark, console, self._recall(spark))
-        console.print(str(explain(*frames, **self.arguments)), highlight=False, soft_wrap=True)
+        console.print(to_options(str(explain(*frames, **self.arguments))), highlight=False, soft_wrap=True)
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""

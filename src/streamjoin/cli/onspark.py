@@ -1,5 +1,6 @@
 """What the commands share: a Spark session, interrupts, exit codes, options."""
 
+import logging
 import signal
 import sys
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings
     from pyspark.errors import PySparkException
 
     console, errors = Console(), Console(stderr=True)
+    logging.getLogger("streamjoin.spark.watch").setLevel(logging.ERROR)  # a summary of ours says how many rows wait
     log: Path | None = None
     code = 0
     try:

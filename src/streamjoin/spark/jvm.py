@@ -182,9 +182,11 @@ def write_file(spark: SparkSession, directory: str, name: str, text: str) -> Non
     system.rename(draft, path)
 
 
-def has_files(spark: SparkSession, directory: str) -> bool:
-    """Whether there is such a directory and it holds anything."""
-    system, path, _ = _find_file(spark, directory, ".")
+def may_have_commits(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether a query has committed a micro-batch to a checkpoint; True on Connect, where only a job could tell."""
+    if not is_classic(spark):
+        return True
+    system, path, _ = _find_file(spark, checkpoint, "commits")
     return bool(system.exists(path)) and len(system.listStatus(path)) > 0
 
 

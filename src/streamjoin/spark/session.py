@@ -33,11 +33,10 @@ def session(
     given = dict(conf or {})
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
-    running = SparkSession.getActiveSession()
-    if running is None:
+    if SparkSession.getActiveSession() is None:
         spark = _make_session(app_name, master, given)
     else:
-        spark = configure(running)
+        spark = configure(SparkSession.builder.getOrCreate())
         if master and master != spark.sparkContext.master:
             raise StreamJoinError(
                 f"master: a session runs already, on {spark.sparkContext.master}; got {master!r}. Stop it first, "

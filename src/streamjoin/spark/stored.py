@@ -18,7 +18,7 @@ from streamjoin.flow.settle import answer
 from streamjoin.spark.backfill import to_batch
 from streamjoin.spark.collector import ANSWERS, collect, place, settle_batches
 from streamjoin.spark.job import pack_job, unpack_job
-from streamjoin.spark.jvm import read_file
+from streamjoin.spark.jvm import may_have_commits, read_file
 from streamjoin.spark.placement import find_cell
 from streamjoin.spark.processor import list_chunks, read_cell_note
 from streamjoin.spark.remote import remote
@@ -94,11 +94,13 @@ def _read_keys(spark: SparkSession, checkpoint: str, *, from_state: bool = False
     """The keys of the joins that wrote a checkpoint, by operator; of the plan file, if there is one, in its order."""
     if not from_state and (text := read_file(spark, checkpoint, PLAN_FILE)) and (keys := read_plan(text)):
         return dict(enumerate(keys))
+    if not may_have_commits(spark, checkpoint):
+        return {}
     try:
         operators = spark.read.format("state-metadata").load(checkpoint)
         ours = operators.where("operatorProperties LIKE '%\"note\"%' AND operatorProperties LIKE '%\"contents\"%'")
         numbers = sorted({int(row[0]) for row in ours.select("operatorId").collect()})
-    except PySparkException:  # there is no checkpoint, or no query has ended a batch on it
+    except PySparkException:  # there is no checkpoint, or none of a query with state
         return {}
     found = {}
     for number in numbers:

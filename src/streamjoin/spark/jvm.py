@@ -5,38 +5,15 @@ before it begins. Where a later Spark lacks a part, the call raises, the driver 
 could not.
 """
 
-import atexit
 import json
-import logging
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, cast
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import is_classic
-
-log = logging.getLogger(__name__)
-
-
-class Watcher(Protocol):
-    """Who is told what becomes of the queries of a session."""
-
-    def query_started(self, query: "StartedQuery") -> None:
-        """A query is about to begin: nothing was read or logged yet."""
-
-    def waits_for_progress(self) -> bool:
-        """Whether the next report is wanted."""
-
-    def query_progressed(self, run: str) -> None:
-        """A micro-batch of this run was committed."""
-
-    def query_ended(self, query: str, run: str) -> None:
-        """A query ended, well or not."""
 
 
 class StartedQuery:
@@ -86,69 +63,10 @@ class StartedQuery:
         return [json.loads(str(report.json())) for report in self._query.recentProgress()]
 
 
-def watch_queries(spark: SparkSession, watcher: Watcher) -> None:
-    """Tell a watcher of all queries of a session; never on Connect."""
-    if not is_classic(spark):
-        return
-    listener = cast("StreamingQueryListener", _Listener(spark, watcher))
-    spark.streams.addListener(listener)
-    # Events that come after the end of Python would be traces of Java's on standard error.
-    atexit.register(_forget, spark, listener)
-
-
-def _forget(spark: SparkSession, listener: StreamingQueryListener) -> None:
-    with suppress(Exception):  # the JVM may be gone already
-        spark.streams.removeListener(listener)
-
-
-class _Listener:
-    """Spark's own base class for listeners fetches every part of every progress report from Java, value by value.
-
-    That takes some 60 ms of a batch on two cores. This one takes the call and lets it go. No error leaves it: Spark
-    would print a trace, and nobody could do anything about it.
-    """
-
-    def __init__(self, spark: SparkSession, watcher: Watcher) -> None:
-        self._spark, self._watcher = spark, watcher
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        """Look at the query."""
-        try:
-            query = cast("Any", self._spark)._jsparkSession.streams().get(event.id())
-            self._watcher.query_started(StartedQuery(self._spark, query))
-        except Exception:
-            log.info("a query that starts was not looked at", exc_info=True)
-
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """Tell the run, to a watcher who wants to know."""
-        try:
-            if self._watcher.waits_for_progress():
-                self._watcher.query_progressed(str(event.progress().runId().toString()))
-        except Exception:
-            log.info("a report was not looked at", exc_info=True)
-
-    def onQueryIdle(self, event: object) -> None:  # noqa: N802
-        """Nothing to do."""
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Tell its id and its run."""
-        try:
-            self._watcher.query_ended(str(event.id().toString()), str(event.runId().toString()))
-        except Exception:
-            log.info("the end of a query was not looked at", exc_info=True)
-
-    @property
-    def _jlistener(self) -> Any:
-        """What Spark registers, and removes."""
-        if not hasattr(self, "_wrapper"):
-            jvm: Any = SparkContext._jvm
-            self._wrapper = jvm.PythonStreamingQueryListenerWrapper(self)
-        return self._wrapper
-
-    class Java:
-        """What Java sees."""
-
-        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
+def find_query(spark: SparkSession, run: str) -> StartedQuery:
+    """The query that is in this run."""
+    active = cast("Any", spark)._jsparkSession.streams().active()
+    return StartedQuery(spark, next(query for query in active if str(query.runId().toString()) == run))
 
 
 # Files, wherever Spark can write a checkpoint

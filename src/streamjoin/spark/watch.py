@@ -5,9 +5,13 @@ for them, and tries each task four times. So the driver looks first: every join 
 started query tells which joins it holds, and their keys are compared with the plan file beside the checkpoint.
 """
 
+import atexit
+import json
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -17,7 +21,8 @@ from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.checkpoint import CheckpointKey
 from streamjoin.flow.job import Job
 from streamjoin.flow.planfile import PLAN_FILE, check_joins, read_plan, write_plan
-from streamjoin.spark.jvm import StartedQuery, read_file, watch_queries, write_file
+from streamjoin.spark.compat import is_classic, listen
+from streamjoin.spark.jvm import StartedQuery, find_query, read_file, write_file
 
 log = logging.getLogger(__name__)
 _MARK = "streamjoin_"
@@ -32,9 +37,28 @@ def mark_of(job: Job) -> str:
 def watch(spark: SparkSession, job: Job) -> None:
     """Look after every query of this session that holds the join."""
     if spark not in _watched:
-        _watched[spark] = SessionWatch(spark)
-        watch_queries(spark, _watched[spark])
+        _watched[spark] = session = SessionWatch(spark)
+        if is_classic(spark):  # on Connect only the server could look
+            stop = listen(
+                spark,
+                started=_quietly(session.query_started),
+                progressed=_quietly(session.query_progressed),
+                ended=_quietly(session.query_ended),
+            )
+            atexit.register(_quietly(stop))  # events after the end of Python would be traces of Java's
     _watched[spark].add(job)
+
+
+def _quietly(function: Callable[..., None]) -> Callable[..., None]:
+    """A function that Spark calls: of an error in it Spark would print a trace that helps nobody."""
+
+    def call(*arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception:
+            log.info("a query was not looked after", exc_info=True)
+
+    return call
 
 
 @dataclass
@@ -61,8 +85,9 @@ class SessionWatch:
         self._jobs[job.key.digest] = job
         self._caches.add(job.cache)
 
-    def query_started(self, query: StartedQuery) -> None:
+    def query_started(self, run: str, name: str | None) -> None:  # noqa: ARG002
         """Refuse the query if its checkpoint belongs to other joins."""
+        query = find_query(self._spark, run)
         found = _MARKED.findall(query.plan)
         jobs = [self._jobs[digest] for digest in found if digest in self._jobs]
         if not jobs:
@@ -75,20 +100,18 @@ class SessionWatch:
         except StreamJoinError as refused:
             query.fail(f"{type(refused).__name__}: {refused}")
         else:
-            self._runs[query.run] = _Run(query, keys, [job.name for job in jobs], bool(stored))
+            self._runs[run] = _Run(query, keys, [job.name for job in jobs], bool(stored))
 
-    def waits_for_progress(self) -> bool:
-        """Whether a query runs that has no plan file yet."""
-        return not all(run.has_plan for run in self._runs.values())
-
-    def query_progressed(self, run: str) -> None:
+    def query_progressed(self, report: str) -> None:
         """A micro-batch was committed, so the checkpoint is these joins' now."""
-        known = self._runs.get(run)
+        if all(run.has_plan for run in self._runs.values()):
+            return
+        known = self._runs.get(json.loads(report)["runId"])
         if known and not known.has_plan:
             known.has_plan = True
             write_file(self._spark, known.query.checkpoint, PLAN_FILE, write_plan(known.keys))
 
-    def query_ended(self, query: str, run: str) -> None:
+    def query_ended(self, query: str, run: str, reason: str | None) -> None:  # noqa: ARG002
         """Delete the cached segments on this host, and say so if rows still wait."""
         for cache in self._caches.copy():
             remove(cache.root, query)

@@ -65,34 +65,39 @@ def holding(*jobs: Job, **options: Any) -> Any:
     return Query(plan, **options)
 
 
+def start(session: SessionWatch, query: Any) -> None:
+    found: dict[str, Any] = {query.run: query}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watch, "find_query", lambda spark, run: found[run])
+        session.query_started(query.run, None)
+
+
 def test_a_checkpoint_is_a_joins_from_its_first_commit_on(files: Files, tmp_path: Path) -> None:
     session: Any = SessionWatch(None)  # type: ignore[arg-type]
     one, other = (job_of(window, tmp_path) for window in ("1 second", "2 seconds"))
     session.add(one)
     session.add(other)
 
-    session.query_started(holding(one))
+    start(session, holding(one))
+    session.query_ended("query", "run", None)
     assert not files, "nothing is committed yet"
-    assert session.waits_for_progress()
-    session.query_ended("query", "run")
-    session.query_started(first := holding(other))
+    start(session, first := holding(other))
     assert not first.failed
-    session.query_progressed("run")
-    assert not session.waits_for_progress()
+    session.query_progressed('{"runId": "run"}')
     assert list(files) == ["checkpoint/streamjoin/plan.json"]
 
-    session.query_started(refused := holding(one, run="another run"))
+    start(session, refused := holding(one, run="another run"))
     assert refused.failed.startswith("StreamJoinError: This checkpoint was written by another join.")
-    session.query_started(again := holding(other, run="a third run"))
+    start(session, again := holding(other, run="a third run"))
     assert not again.failed
-    assert not session.waits_for_progress()
+    session.query_progressed("is not read any more")
 
 
 def test_queries_without_a_join_of_ours_are_left_alone(files: Files, tmp_path: Path) -> None:
     session: Any = SessionWatch(None)  # type: ignore[arg-type]
-    session.query_started(query := holding(job_of("1 second", tmp_path)))  # of another session
-    session.query_progressed("run")
-    session.query_ended("query", "run")
+    start(session, query := holding(job_of("1 second", tmp_path)))  # of another session
+    session.query_progressed('{"runId": "run"}')
+    session.query_ended("query", "run", None)
     assert not query.failed
     assert not files
 
@@ -118,7 +123,7 @@ def test_rows_that_wait_when_a_query_has_processed_what_is_there_are_told(
     session: Any = SessionWatch(None)  # type: ignore[arg-type]
     session.add(job := job_of("1 second", tmp_path))
     reports = [{"observedMetrics": {"near": {"waiting_rows": number}}} for number in waiting]
-    session.query_started(holding(job, ends_by_itself=ends_by_itself, reports=[*reports, {"batchId": 9}]))
-    session.query_ended("query", "run")
+    start(session, holding(job, ends_by_itself=ends_by_itself, reports=[*reports, {"batchId": 9}]))
+    session.query_ended("query", "run", None)
     assert said in caplog.text
     assert bool(said) == bool(caplog.text)

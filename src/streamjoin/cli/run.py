@@ -12,6 +12,7 @@ from streamjoin.cli.inputs import FORMATS, Directory, find_format
 from streamjoin.cli.onspark import MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
 from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
+from streamjoin.spec.duration import microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,16 +114,20 @@ def run(
     from streamjoin.spec.how import emits_unmatched, how_of
 
     try:
-        waits = emits_unmatched(how_of(o["how"]))
+        if o["flush"] and not (o["once"] and emits_unmatched(how_of(o["how"]))):
+            raise click.UsageError(
+                "--flush is for --once with --how left, right, full or left_anti: others emit no unmatched rows"
+            )
         arguments = {
             "on": o["on"],
             "window": parse_window(within_, between_, tumbling_),
             "time": _split_sides("--time", o["time"]),
-            "delay": _split_sides("--delay", o["delay"]),
+            "delay": _check_durations("--delay", *_split_sides("--delay", o["delay"])),
             "how": o["how"],
             "select": split_commas(o["select"]) if o["select"] else None,
             "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
         }
+        _check_durations("--trigger", o["trigger"])
         schemas = o["left_schema"], o["right_schema"]
         knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
         left, right = (
@@ -131,10 +136,6 @@ def run(
         )
     except StreamJoinError as error:
         raise click.UsageError(str(error)) from error
-    if o["flush"] and not (o["once"] and waits):
-        raise click.UsageError(
-            "--flush is for --once with --how left, right, full or left_anti: others emit no unmatched rows"
-        )
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
@@ -159,6 +160,14 @@ def _split_sides(option: str, text: str) -> tuple[str, str]:
     if len(parts) > 2:
         raise click.UsageError(f"{option}: got {text!r}; expected one for both sides, or left,right")
     return parts[0], parts[-1]
+
+
+def _check_durations(option: str, *given: str) -> tuple[str, ...]:
+    """Refuse what is no time before Spark starts."""
+    for duration in given:
+        if microseconds(duration, option) < 0:
+            raise click.UsageError(f"{option}: got {duration!r}; expected a duration >= 0")
+    return given
 
 
 def split_commas(text: str) -> list[str]:

@@ -114,7 +114,8 @@ def run(
     from streamjoin.spec.how import emits_unmatched, how_of
 
     try:
-        if o["flush"] and not (o["once"] and emits_unmatched(how_of(o["how"]))):
+        waits = emits_unmatched(how_of(o["how"]))
+        if o["flush"] and not (o["once"] and waits):
             raise click.UsageError(
                 "--flush is for --once with --how left, right, full or left_anti: others emit no unmatched rows"
             )

@@ -20,12 +20,12 @@ from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
 from streamjoin.join import check, explain, flush, join
-from streamjoin.spark.fields import quote_path
 from streamjoin.spark.jvm import read_file, write_file
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
 from streamjoin.spec.window import Window
+from streamjoin.sql.select import quote_path
 
 _MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}

@@ -326,7 +326,7 @@ RESIDUAL: dict[str, Forms] = {
         "l.name || r.name = 'ab'": ("residual: (l.name || r.name) = 'ab'",),
         "l.name = r.name OR l.x = r.a": ("residual: l.name = r.name OR l.x = r.a",),
         "l.name IN (r.name, 'x')": ("residual: l.name IN (r.name, 'x')",),
-        "l.name = r.a": ("residual: l.name = r.a",),
+        "l.name = r.d": ("residual: l.name = r.d",),
     },
     "Arrays, structs, maps, tuples, bits, functions that only Spark knows.": {
         "array_contains(l.tags, r.a)": ("residual: array_contains(l.tags, r.a)",),

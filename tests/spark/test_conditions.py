@@ -42,10 +42,20 @@ CONDITIONS: dict[str, Any] = {
     "round(l.x / 3 + r.y) = greatest(r.y, 2)": lambda l, r: round(l.x / 3 + r.y) == F.greatest(r.y, F.lit(2)),
     "l.x < r.y AND l.sym LIKE 's%'": lambda l, r: (l.x < F.col("r.y")) & l.sym.like("s%"),
     "startswith(l.sym, substring(r.sym, 1, 2))": lambda l, r: l.sym.startswith(r.sym.substr(1, 2)),
-    "l.x + r.y < 20": F.expr("l.x + r.y < 20"),
-    "l.x >= r.y AND l.sym = r.sym": [F.col("l.x") >= F.col("r.y"), F.col("l.sym") == F.col("r.sym")],
     "CASE WHEN l.sym = r.sym THEN l.x ELSE r.y END > 10": lambda l, r: F.when(l.sym == r.sym, l.x).otherwise(r.y) > 10,
 }
+
+
+COLUMNS: dict[str, Callable[[], Any]] = {
+    "l.x + r.y < 20": lambda: F.expr("l.x + r.y < 20"),
+    "l.x < r.y + 2": lambda: F.col("l.x") < F.col("r.y") + 2,
+    "l.x >= r.y AND l.sym = r.sym": lambda: [F.col("l.x") >= F.col("r.y"), F.col("l.sym") == F.col("r.sym")],
+}
+
+
+@pytest.mark.parametrize("sql", COLUMNS)
+def test_columns_as_conditions(trades: DataFrame, quotes: DataFrame, sql: str) -> None:
+    assert our_rows(trades, quotes, COLUMNS[sql]()) == spark_rows(trades, quotes, sql)
 
 
 @pytest.mark.parametrize("sql", CONDITIONS)

@@ -125,7 +125,9 @@ def _read_ranges(parts: Sequence[Expr]) -> list[Halves | None]:
     bands: list[tuple[Expr, Expr] | None] = []
     ends: set[tuple[Expr, Expr, str]] = set()
     for part in parts:
-        found = read_difference(part) if isinstance(part, Call) and len(part.sides) == 2 else None
+        found = None
+        if isinstance(part, Call) and part.op in COMPARISONS and len(part.sides) == 2:
+            found = read_difference(part)
         bands.append(None if found is None else (found.left, found.right))
         if found is not None:
             given = (("lower", found.lower), ("upper", found.upper))

@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow test-guarantees test-spark simulate lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-browser test-spark simulate mutate lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,9 @@ test-slow: $(INSTALLED) ## only the slow tests
 test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, restarts, Connect, the tutorial
 	$(PY) -m pytest -m guarantee --durations=0 tests/spark $(ARGS)
 
+test-browser: $(INSTALLED) ## the tests of pages, in Chromium (Debian: apt install chromium); skipped without it
+	$(PY) -m pytest -m browser tests/browser $(ARGS)
+
 # Other releases of Spark: everything else as pinned
 SPARK := 4.0.5
 SPARK_VENV := .venv-spark-$(SPARK)
@@ -32,7 +35,10 @@ test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another release, SPAR
 
 simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3, FROM=7; SEED=123 again; PLANTED=1
 	$(PY) -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(FROM),--start $(FROM)) $(if $(HOURS),--hours $(HOURS)) \
-		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(LINES),--lines $(LINES))
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(BRANCHES),--branches $(BRANCHES))
+
+mutate: $(INSTALLED) ## small mistakes in flow and worker, one at a time: which are found? MINUTES=20; ONLY=flags
+	$(PY) -m tests.mutation $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
 
 lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check

@@ -36,7 +36,7 @@ COLUMNS: dict[str, Made] = {
     "((l.x >= 1) AND (l.x <= r.y))": lambda f: f.col("l.x").between(1, f.col("r.y")),
     "(l.x IN (1, 2))": lambda f: f.col("l.x").isin(1, 2),
     # Arithmetic
-    "((l.x + 1) - (2 * r.y))": lambda f: f.col("l.x") + 1 - 2 * f.col("r.y"),
+    "((l.x + 1) - (r.y * 2))": lambda f: f.col("l.x") + 1 - f.col("r.y") * 2,
     "((l.x / 2.5D) % 2)": lambda f: f.col("l.x") / 2.5 % 2,
     "(1 - l.x)": lambda f: 1 - f.col("l.x"),
     "(-l.x)": lambda f: -f.col("l.x"),

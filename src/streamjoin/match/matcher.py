@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -69,6 +70,12 @@ class Matcher:
         self._ranges = {k: d for k, d in enumerate(self.dimensions) if isinstance(d, RangeBand)}
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
+
+    def renew(self) -> "Matcher":
+        """The same for other rows: what was worked out of the condition is shared, what is known of rows is not."""
+        renewed = copy(self)
+        renewed._opened, renewed._last = WeakKeyDictionary(), None
+        return renewed
 
     def prepare(self, side: Side, segment: Segment) -> Segment:
         """The segment with its index."""

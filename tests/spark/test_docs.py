@@ -47,6 +47,12 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/tutorial.md")
 
 
+@pytest.mark.guarantee
+@pytest.mark.slow
+def test_the_guide_to_conditions_does_what_it_says(tmp_path: Path) -> None:
+    execute(tmp_path, "docs/guides/conditions.md")
+
+
 def test_the_readme_shows_the_join_at_work(tmp_path: Path) -> None:
     """On the rows that the tutorial begins with."""
     setup = next(content for language, content in blocks("docs/tutorial.md") if language == "python")

@@ -18,12 +18,12 @@ from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
-from streamjoin.predicate import On, Predicate, Schema, parse
+from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.column import read_columns
+from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import arrow_type, is_hashable
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
@@ -42,7 +42,7 @@ def plan(
     left: Frames,
     right: Frames,
     *,
-    on: On,
+    on: AnyOn,
     window: Window | None,
     how: How,
     time: tuple[str, str],

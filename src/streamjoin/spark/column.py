@@ -1,9 +1,9 @@
 """Conditions on Spark's own columns: ``F.sqrt(l.x) < r.y`` in a lambda, a `Column`, ``F.expr``."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -17,8 +17,11 @@ from streamjoin.spec.side import Side
 from streamjoin.sql.pointer import strip_parens
 from streamjoin.sql.trace import HINT, Untraceable, explain_bool, explain_type_error, trace
 
+AnyOn = On | Column | Sequence[Column]
+"""What `join` takes as a condition: columns of Spark's too."""
 
-def read_columns(on: "On | Column") -> On:
+
+def read_columns(on: AnyOn) -> On:
     """The condition without columns of Spark's: those are written as SQL."""
     if isinstance(on, Column):
         return strip_parens(write_column(on))
@@ -26,7 +29,7 @@ def read_columns(on: "On | Column") -> On:
     if parts and all(isinstance(part, Column) for part in parts):
         return " AND ".join(map(write_column, parts))
     if not callable(on):
-        return on
+        return cast("On", on)
     try:
         return trace(on)
     except (Untraceable, AttributeError, Py4JError, PySparkException) as error:

@@ -41,8 +41,8 @@ def join(
 
     :param left: a DataFrame, or several that make up one logical stream.
     :param right: likewise; both sides are streaming, or both are batch.
-    :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), a `Column` of such columns, or a list of names: of
-        columns that are equal, and are one in the result, as with Spark's USING.
+    :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), a `Column` of such columns, or a list of names:
+        of columns that are equal, and are one in the result, as with Spark's USING.
     :param window: `within`, `between` or `tumbling`; None where `on` bounds the time between the rows.
     :param time: the event-time columns of left and right, timestamps; one name if it is the same.
     :param delay: how far a row may come behind the latest one of its stream and still count: one value, or one for each

@@ -29,6 +29,7 @@ from streamjoin.spark.fields import arrow_type, is_hashable
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
+from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
@@ -172,10 +173,27 @@ class Planned:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
+        frames, job = self._to_job()
+        run = stream if self.is_streaming else backfill
+        result = self._name_results(run(job, frames["l"], frames["r"], *self._schemas()))
+        if not self.is_streaming:
+            return result
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+
+    def waiting(self, checkpoint: str) -> DataFrame:
+        """The rows that wait unmatched in a checkpoint, as a batch of results."""
+        _, job = self._to_job()
+        return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas()))
+
+    def _to_job(self) -> tuple[dict[Side, DataFrame], Job]:
+        """Each side as its emitter is given it, and what every process is told."""
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._prepare(side)
-        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+        return frames, Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+
+    def _schemas(self) -> tuple[StructType, pa.Schema]:
+        """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
         carried = [
             (self._internal_name(c), c.type, arrow_type(c, zone))
@@ -185,16 +203,14 @@ class Planned:
         spark_schema = StructType(
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
-        arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
-        run = stream if self.is_streaming else backfill
-        rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
+        return spark_schema, pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
+
+    def _name_results(self, rows: DataFrame) -> DataFrame:
+        """Results under their own names, of those pairs that Spark lets through."""
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
         names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
-        result = rows.selectExpr(*names, JOIN_TIME)
-        if not self.is_streaming:
-            return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+        return rows.selectExpr(*names, JOIN_TIME)
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.

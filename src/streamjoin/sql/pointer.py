@@ -49,10 +49,13 @@ def strip_parens(sql: str) -> str:
     return sql[1:-1] if sql.startswith("(") and closing_paren(sql, 0) == len(sql) else sql
 
 
+MISSING = "something is missing here"
+
+
 def explain_parser(description: str | None) -> str:
     """Sqlglot's words for an error, without the names of its own classes."""
     if not description or description.startswith(("Required keyword", "No expression")):
-        return "something is missing here"
+        return MISSING
     return description.split(" but got <")[0]
 
 

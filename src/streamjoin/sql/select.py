@@ -77,10 +77,10 @@ def result_fields(
         if isinstance(select, str) or not isinstance(select, Sequence):
             raise StreamJoinError(f"select: expected a list such as ['l.id', 'r.price AS ask']; got {select!r}")
         chosen = [found for text in select for found in _read_selected(text, schemas, shared)]
-    single = [carried for _, carried in (each for each in chosen if not isinstance(each, Field))]
-    if "r" not in sides and any(carried.side == "r" for carried in single):
+    single = [each for each in chosen if not isinstance(each, Field)]
+    if "r" not in sides and any(carried.side == "r" for _, carried in single):
         raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
-    own = {side: {carried.path[-1].lower() for carried in single if carried.side == side} for side in SIDES}
+    own = {side: {c.path[-1].lower() for alias, c in single if c.side == side and not alias} for side in SIDES}
     clashing = (own["l"] & own["r"]) | {JOIN_TIME} | {each.name.lower() for each in chosen if isinstance(each, Field)}
     suffix = dict(zip(SIDES, suffixes, strict=True))
     fields = []

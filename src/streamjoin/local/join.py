@@ -23,12 +23,12 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout, choose_layout
 from streamjoin.local.admission import Admission
 from streamjoin.local.asked import Asked, check_schema
+from streamjoin.local.engine import FEW
 from streamjoin.local.gate import Gate
 from streamjoin.local.handshake import Handshake
 from streamjoin.local.intake import Pushed
 from streamjoin.local.pool import Pool
 from streamjoin.local.stats import Latency, Stats
-from streamjoin.local.stripes import FEW
 from streamjoin.local.systems import build_engine
 from streamjoin.operators.evaluate import physical
 from streamjoin.operators.types import TIMESTAMP

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "Engine":
     """What runs a layout; refuses a join that it cannot serve, and names a layout that can."""
     from streamjoin.local.cell import CellEngine
+    from streamjoin.local.chain import ChainEngine
     from streamjoin.local.grid import GridDealer
     from streamjoin.local.keyed import KeyedDealer
     from streamjoin.local.scale import ScaleEngine
@@ -42,4 +43,6 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "E
             return ScaleEngine(replace(plan, lagging=("l", "r")), layout.n, pool)
         case Cell():
             return CellEngine(plan, layout.n, pool)
-    raise StreamJoinError(f"layout: {layout} is not served in process")
+        case Handshake():
+            return ChainEngine(plan, layout.n)
+    raise TypeError(f"not a layout: {layout!r}")

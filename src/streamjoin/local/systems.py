@@ -24,6 +24,8 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "E
     from streamjoin.local.chain import ChainEngine
     from streamjoin.local.grid import GridDealer
     from streamjoin.local.keyed import KeyedDealer
+    from streamjoin.local.lean import LeanEngine
+    from streamjoin.local.ring import find_axes
     from streamjoin.local.scale import ScaleEngine
     from streamjoin.local.stripes import Stripes
 
@@ -36,6 +38,8 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "E
         fit_plan(layout, plan)  # type: ignore[arg-type]
     match layout:
         case Grid():
+            if (axes := find_axes(plan)) is not None:
+                return LeanEngine(plan, layout, axes, pool)
             return Stripes(plan, GridDealer(layout), pool)
         case Keyed():
             return Stripes(plan, KeyedDealer(layout, plan), pool)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Literal, Opaque
 from streamjoin.plan.plan import Plan
+from streamjoin.plan.reduction import Operand, Pick, Reduction, Taken
 from streamjoin.predicate.conjunct import Band, Conjunct, Equi
 from streamjoin.predicate.linear import Bound
 from streamjoin.spec.side import NAMED, SIDES
@@ -24,10 +25,22 @@ def describe_plan(plan: Plan) -> dict[str, Data]:
         "how": plan.how,
         "window": _describe_window(plan.window),
     }
+    if plan.reduction is not None:
+        parts["reduction"] = _describe_reduction(plan.reduction)
     for side in SIDES:
         parts[f"{NAMED[side]} keys"] = [describe_expression(key) for key in plan.keys[side]]
         parts[f"{NAMED[side]} payload"] = [str(type) for type in plan.payload(side).types]
     return parts
+
+
+def _describe_reduction(reduction: Reduction) -> Data:
+    if isinstance(reduction, Pick):
+        return ["pick", reduction.direction, reduction.exact]
+    return [[each.op, str(each.type), each.known, *map(_describe_operand, each.operands)] for each in reduction.each]
+
+
+def _describe_operand(operand: Operand) -> Data:
+    return [operand.side, operand.column] if isinstance(operand, Taken) else describe_expression(operand.expr)
 
 
 def describe_expression(expr: Expr) -> Data:

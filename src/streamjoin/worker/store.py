@@ -37,12 +37,14 @@ class Store:
     def __init__(self, plan: Plan, side: Side, matcher: Matcher, journal: Journal | None) -> None:
         self.side = side
         self.waiting: dict[str, Block] = {}
-        self.flags = Flags() if plan.preserves(side) else None
+        self.flags = Flags() if plan.flags(side) else None
         self.ranked = self.unmatched = 0
         self.limit = Limit()
-        self.prepare = partial(matcher.prepare, side)
+        never_probed = plan.reduction is not None and side == "l"
+        self.prepare = _leave if never_probed else partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
-        self._panes = Panes(find_retention(plan.window, side), prepare=self.prepare)
+        self._routes = plan.reduction is not None and side == "r"  # there they decide between rows of one time
+        self._panes = Panes(find_retention(plan.keeps, side), prepare=self.prepare, routes=self._routes)
         self._named = {"": 0, _WAITING: 0}
 
     # Rows that wait, under count windows
@@ -122,7 +124,9 @@ class Store:
 
     @property
     def undecided(self) -> int:
-        """How many rows are unmatched so far, and will be emitted if they stay so."""
+        """How many rows are unmatched so far, and will be emitted if they stay so, or wait to be reduced."""
+        if self._plan.reduction is not None:
+            return self.live if self.side == "l" else 0
         if self.flags is None or not emits_unmatched(self._plan.how):
             return 0
         return self.ranked - self.flags.count - self.unmatched
@@ -158,9 +162,10 @@ class Store:
     def restore(self, manifest: dict[str, Any], watermark: int | None, fetch: Fetch) -> None:
         """Become the store that the manifest was taken of."""
         self._named, self.ranked, self.unmatched = (manifest[part] for part in ("named", "ranked", "unmatched"))
-        self.limit = find_limit(self._plan.window, self.side, watermark, self.ranked)
+        self.limit = find_limit(self._plan.keeps, self.side, watermark, self.ranked)
         must, may = partial(_fetch_segment, fetch), partial(_fetch_if_there, fetch)
-        self._panes = Panes.restore(manifest["panes"], must, prepare=self.prepare, cached=may)
+        panes = manifest["panes"]
+        self._panes = Panes.restore(panes, must, prepare=self.prepare, cached=may, routes=self._routes)
         columns = len(self._plan.payload(self.side))
         for name in unpack_names(manifest["waiting"]):
             block = Block.from_rows(must(name).rows, columns)
@@ -182,6 +187,11 @@ class Store:
         if self._journal is not None:
             for name in names:
                 self._journal.drop(name)
+
+
+def _leave(segment: Segment) -> Segment:
+    """A segment that needs no index, because only its own rows probe."""
+    return segment
 
 
 def _fetch_if_there(fetch: Fetch, name: str) -> Segment | None:

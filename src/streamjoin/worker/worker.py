@@ -23,6 +23,7 @@ from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker.admit import admit
 from streamjoin.worker.counters import Counters, Size
+from streamjoin.worker.decide import Decide
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Found, Output
@@ -159,6 +160,9 @@ class Worker:
 
     def _run_rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
         arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
+        if self.plan.reduction is not None:
+            yield from Decide(self.plan, self._matcher, self._output, self._stores, self.last, watermark).run(arrived)
+            return
         ready = self._reorder(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
         for until, rows in ready:
             steps = Round(

@@ -1,0 +1,294 @@
+"""What left rows met, reduced to the columns of their results.
+
+Aggregates see all pairs of some probing rows at once, in the law's order where it matters: by time, then by the routing
+hash of the whole row. Rows that share both are equal, or differ in something that Spark cannot hash.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.kernel.codes import encode, unlock
+from streamjoin.kernel.reduce import (
+    count_known,
+    divide_wide,
+    find_extreme,
+    group,
+    keep_best,
+    sort_groups,
+    sum_floats,
+    sum_squares,
+    sum_whole,
+    sum_wide,
+)
+from streamjoin.match.matcher import Pairs
+from streamjoin.pane import Rows, numbers
+from streamjoin.plan.reduction import Aggregate, Operand, Pick, Taken
+
+Indices = NDArray[np.int32]
+Positions = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+NOWHERE = -1
+
+
+class Numbers(NamedTuple):
+    """A value of every pair as numbers, and which pairs have one."""
+
+    values: NDArray[Any]
+    known: Mask
+
+
+@dataclass
+class Met:
+    """The pairs of some probing rows with segment after segment."""
+
+    probing: Rows
+    parts: list[Rows] = field(default_factory=list)
+    probes: list[Indices] = field(default_factory=list)
+    builds: list[Indices] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, stored: Rows, pairs: Pairs) -> None:
+        """Take in pairs of the probing rows with stored ones."""
+        if len(pairs.probe):
+            self.parts.append(stored)
+            self.probes.append(pairs.probe)
+            self.builds.append(pairs.build)
+            self.count += len(pairs.probe)
+
+    @cached_property
+    def probe(self) -> Indices:
+        """The probing row of every pair."""
+        return np.concatenate(self.probes) if self.probes else np.zeros(0, np.int32)
+
+    @cached_property
+    def groups(self) -> tuple[Positions, Positions]:
+        """Where the pairs of each probing row begin, and their positions."""
+        starts, order = group(self.probe, len(self.probing))
+        return starts, order
+
+    @cached_property
+    def ordered(self) -> tuple[Positions, Positions]:
+        """The same, the pairs of each row in the law's order."""
+        starts, order = self.groups
+        sort_groups(starts, order, self._gather("time"), self._gather("route"))
+        return starts, order
+
+    @property
+    def matched(self) -> Mask:
+        """Which probing rows have a pair."""
+        starts, _ = self.groups
+        return np.diff(starts) > 0  # type: ignore[no-any-return]
+
+    def _gather(self, name: str) -> Positions:
+        """The time or the routing hash of every pair's stored row."""
+        columns = [getattr(part, name) for part in self.parts]
+        found = [
+            np.zeros(len(at), np.int64) if column is None else column[at]
+            for column, at in zip(columns, self.builds, strict=True)
+        ]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def take(self, operand: Operand, schema: dict[str, pa.Schema]) -> pa.Array:
+        """A value of every pair."""
+        assert isinstance(operand, Taken)
+        if operand.side == "l":
+            return self.probing.payload.column(operand.column).take(pa.array(self.probe))
+        found = [
+            part.payload.column(operand.column).take(pa.array(at))
+            for part, at in zip(self.parts, self.builds, strict=True)
+        ]
+        return pa.concat_arrays(found) if found else pa.array([], schema[operand.side].types[operand.column])
+
+
+class Aggregator:
+    """Computes the aggregates of a plan."""
+
+    def __init__(self, aggregates: Sequence[Aggregate], left: pa.Schema, right: pa.Schema) -> None:
+        self._aggregates, self._schemas = aggregates, {"l": left, "r": right}
+        self._needs_order = any(aggregate.needs_order for aggregate in aggregates)
+
+    def reduce(self, met: Met) -> list[pa.Array]:
+        """A column for each aggregate, with a value for each probing row."""
+        groups = met.ordered if self._needs_order else met.groups
+        values: dict[Operand, pa.Array] = {}
+        for operand in (operand for aggregate in self._aggregates for operand in aggregate.operands):
+            if operand not in values:
+                values[operand] = met.take(operand, self._schemas)
+        return [self._fold(each, groups, [values[operand] for operand in each.operands]) for each in self._aggregates]
+
+    def _fold(self, aggregate: Aggregate, groups: tuple[Positions, Positions], values: list[pa.Array]) -> pa.Array:
+        match aggregate.op:
+            case "count" if not values:
+                return pa.array(np.diff(groups[0]))
+            case "count":
+                return pa.array(count_known(*groups, _find_known(values[0])))
+            case "sum":
+                return _sum(aggregate, groups, values[0])
+            case "avg" if pa.types.is_decimal(aggregate.type):
+                return _average_decimals(aggregate, groups, values[0])
+            case "avg":
+                floats, known = _to_floats(values[0])
+                counts = count_known(*groups, known)
+                return _divide(sum_floats(*groups, floats, known), counts, 0)
+            case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+                floats, known = _to_floats(values[0])
+                less = 1 if aggregate.op.endswith("samp") else 0
+                spread = _divide(sum_squares(*groups, floats, known), count_known(*groups, known), less)
+                return pc.sqrt(spread) if aggregate.op.startswith("stddev") else spread
+        return _pick_value(aggregate, groups, values)
+
+
+def _pick_value(aggregate: Aggregate, groups: tuple[Positions, Positions], values: list[pa.Array]) -> pa.Array:
+    """The value of one pair: the first, the last, or the one with the least or greatest of something."""
+    op = aggregate.op
+    if op in ("first", "last"):
+        known = _find_known(values[0]) if aggregate.known else np.ones(len(values[0]), np.bool_)
+        codes: NDArray[Any] = np.zeros(len(values[0]), np.int64)
+    else:
+        known = _find_known(values[-1])
+        codes = _to_codes(values[-1])
+    found = find_extreme(*groups, codes, known, op.startswith("max"), op in ("last", "min_by", "max_by"))
+    picked = values[0].take(pa.array(found, mask=found == NOWHERE))
+    if op in ("min", "max") and pa.types.is_floating(picked.type):
+        return pc.add(picked, pa.scalar(0.0, picked.type))  # 0.0 for -0.0, which is its equal
+    return picked
+
+
+def _sum(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.Array) -> pa.Array:
+    if pa.types.is_floating(aggregate.type):
+        floats, known = _to_floats(values)
+        return pa.array(sum_floats(*groups, floats, known), mask=count_known(*groups, known) == 0)
+    known = _find_known(values)
+    none = count_known(*groups, known) == 0
+    if pa.types.is_decimal(aggregate.type):
+        return _to_decimals(_sum_decimals(groups, values, known), none, aggregate.type)
+    sums = np.zeros(len(none), np.int64)
+    if sum_whole(*groups, unlock(numbers(values).astype(np.int64, copy=False)), known, sums) >= 0:
+        raise StreamJoinError("sum: the sum of what a left row met does not fit into a bigint; cast it to a decimal")
+    return pa.array(sums, mask=none)
+
+
+def _average_decimals(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.Array) -> pa.Array:
+    known = _find_known(values)
+    sums, counts = _sum_decimals(groups, values, known), count_known(*groups, known)
+    divide_wide(sums, counts, 10 ** (aggregate.type.scale - values.type.scale))
+    return _to_decimals(sums, counts == 0, aggregate.type)
+
+
+def _sum_decimals(groups: tuple[Positions, Positions], values: pa.Array, known: Mask) -> Positions:
+    """Sums of decimals as pairs of words."""
+    words = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset : 2 * (values.offset + len(values))]
+    words = words.reshape(-1, 2)
+    sums = np.zeros((len(groups[0]) - 1, 2), np.int64)
+    low, high = (np.ascontiguousarray(words[:, at]) for at in (0, 1))
+    sum_wide(*groups, low.view(np.uint64), high, known, sums)
+    return sums
+
+
+def _to_decimals(words: Positions, none: Mask, type: pa.DataType) -> pa.Array:
+    valid = pa.array(~none).buffers()[1] if none.any() else None
+    return pa.Array.from_buffers(type, len(words), [valid, pa.py_buffer(np.ascontiguousarray(words))])
+
+
+def _divide(sums: NDArray[np.float64], counts: Positions, less: int) -> pa.Array:
+    with np.errstate(all="ignore"):
+        return pa.array(sums / (counts - less), mask=counts <= less)
+
+
+def _find_known(values: pa.Array) -> Mask:
+    if not values.null_count:
+        return np.ones(len(values), np.bool_)
+    return values.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _to_floats(values: pa.Array) -> Numbers:
+    """Numbers as doubles, whatever stands under a NULL."""
+    known = _find_known(values)
+    if pa.types.is_decimal(values.type):
+        return Numbers(values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False), known)
+    return Numbers(unlock(numbers(values).astype(np.float64, copy=False)), known)
+
+
+def _to_codes(values: pa.Array) -> NDArray[Any]:
+    """Whole numbers in the order of the values."""
+    type = values.type
+    if pa.types.is_boolean(type):
+        return values.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+    plain = pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_temporal(type)
+    if plain:
+        return unlock(encode(numbers(values)).astype(np.int64, copy=False))
+    ranks = pc.rank(values, sort_keys="ascending", tiebreaker="dense")
+    return ranks.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+
+
+class Best:
+    """The match that `asof` takes of each probing row, found as pairs come."""
+
+    def __init__(self, pick: Pick, probing: Rows) -> None:
+        self._pick, self._time = pick, probing.time
+        count = len(probing)
+        directions = ("backward", "forward") if pick.direction == "nearest" else (pick.direction,)
+        self._ends = {
+            name: [np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, -1), np.zeros(count, np.int64)]
+            for name in directions
+        }
+        self._parts: list[Rows] = []
+
+    def add(self, stored: Rows, pairs: Pairs) -> None:
+        """Take in pairs of the probing rows with stored ones."""
+        if not len(pairs.probe):
+            return
+        if not self._parts or self._parts[-1] is not stored:
+            self._parts.append(stored)
+        route = np.zeros(len(stored), np.int64) if stored.route is None else unlock(stored.route)
+        step = 0 if self._pick.exact else 1
+        for direction, found in self._ends.items():
+            latest = direction == "backward"
+            at = self._time - step if latest else self._time + step
+            keep_best(
+                *(pairs.probe, pairs.build, unlock(stored.time), route, at),
+                *(latest, len(self._parts) - 1, *found),
+            )
+
+    def find(self) -> tuple[list[Rows], Positions, Positions]:
+        """Stored rows, and for each probing row the number of the part it matched, -1 for none, and the row in it."""
+        if len(self._ends) == 1:
+            (_, _, part, row), *_ = self._ends.values()
+            return self._parts, part, row
+        before, after = self._ends["backward"], self._ends["forward"]
+        with np.errstate(over="ignore"):
+            nearer = (self._time - before[0]) <= (after[0] - self._time)
+        takes_before = (before[2] >= 0) & ((after[2] < 0) | nearer)
+        return self._parts, *(np.where(takes_before, before[at], after[at]) for at in (2, 3))
+
+
+def take_across(parts: Sequence[Rows], part: Positions, row: Positions, schema: pa.Schema) -> list[pa.Array]:
+    """Payload columns of rows that lie in several parts; NULL where a part is negative."""
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(len(parts) + 1))
+    places = np.empty(len(part), np.int64)
+    places[order[bounds[0] :]] = np.arange(len(part) - bounds[0])
+    taken = [
+        each.payload.take(pa.array(row[order[bounds[at] : bounds[at + 1]]]))
+        for at, each in enumerate(parts)
+        if bounds[at + 1] > bounds[at]
+    ]
+    indices = pa.array(places, mask=part < 0)
+    return list(_take_columns(taken, indices, schema))
+
+
+def _take_columns(taken: Sequence[pa.RecordBatch], indices: pa.Array, schema: pa.Schema) -> Iterator[pa.Array]:
+    for at, each in enumerate(schema):
+        if taken:
+            yield pa.concat_arrays([batch.column(at) for batch in taken]).take(indices)
+        else:
+            yield pa.nulls(len(indices), each.type)

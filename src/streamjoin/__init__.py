@@ -4,6 +4,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from streamjoin.aggregate import aggregate
+from streamjoin.asof import asof
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
@@ -21,6 +23,8 @@ __all__ = [
     "Keyed",
     "Scale",
     "StreamJoinError",
+    "aggregate",
+    "asof",
     "between",
     "configure",
     "explain",

@@ -2,23 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
+from streamjoin.arguments import Delay, Frames, check_arguments
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
-from streamjoin.local.handshake import Handshake
 from streamjoin.predicate import On
-from streamjoin.spec.duration import Duration
-from streamjoin.spec.how import how_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from streamjoin.spark.explain import Explanation
-
-Delay = Duration | None
-Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
 
 
 def join(
@@ -103,31 +98,6 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
-    how, ordered, layout, window, name = (arguments[key] for key in ("how", "ordered", "layout", "window", "name"))
-    if ordered:
+    if arguments["ordered"]:
         raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
-    if isinstance(layout, Handshake):
-        raise StreamJoinError(layout.why_not_on_spark)
-    if layout != "auto" and not isinstance(layout, Layout):
-        raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
-    if window is not None and not isinstance(window, Window):
-        raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
-    if not isinstance(name, str) or not name:
-        raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
-    return {
-        **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
-        "how": how_of(how),
-        "time": _pair("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
-        "delay": _pair("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
-        "layout": None if layout == "auto" else layout,
-        "suffixes": _pair("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False),
-    }
-
-
-def _pair(argument: str, value: Any, expected: str, kind: Any, *, one: bool = True) -> tuple[Any, Any]:
-    """A value for each side; if `one` may stand for both, it does."""
-    if one and isinstance(value, kind):
-        return value, value
-    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(part, kind) for part in value):
-        return value[0], value[1]
-    raise StreamJoinError(f"{argument}: got {value!r}; expected {expected}")
+    return check_arguments(arguments)

@@ -1,8 +1,8 @@
 """The law of `aggregate` and `asof`, executed literally: what a left row meets, and what is made of it.
 
 Slow and plain on purpose, as `reference` is. One result for each admitted left row, decided once no match can come any
-more. Its matches are put in the law's order ``(t, tie, content)``, and every aggregate is what Spark's would be over the
-rows in this order.
+more. Its matches are put in the law's order ``(t, tie, content)``, and every aggregate is what Spark's would be over
+the rows in this order.
 
 >>> from streamjoin.reference import Batch
 >>> from streamjoin.spec.window import within

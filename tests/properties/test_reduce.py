@@ -54,7 +54,11 @@ EVERY = [
     *(aggregate(op, name) for op in ("min", "max", "first", "last") for name in ("ts", "a", "b")),
     aggregate("first", "a", known=True),
     aggregate("last", "b", known=True),
-    *(aggregate(op, *names) for op in ("min_by", "max_by") for names in (("a", "b"), ("b", "a"), ("ts", "b"), ("a", "ts"))),
+    *(
+        aggregate(op, *names)
+        for op in ("min_by", "max_by")
+        for names in (("a", "b"), ("b", "a"), ("ts", "b"), ("a", "ts"))
+    ),
 ]
 PICKS = [Pick(direction, exact) for direction in ("backward", "forward", "nearest") for exact in (True, False)]
 
@@ -145,7 +149,7 @@ def test_few_pairs_at_a_time_change_nothing(plan: Plan, batches: list[Batch]) ->
 
 def serving(plan: Plan) -> st.SearchStrategy[Layout]:
     grids = st.builds(Grid, st.integers(1, 3), st.just(1))
-    keyed = st.builds(Keyed, st.integers(1, 3)) if "l.x = r.a" == plan.predicate.text else st.nothing()
+    keyed = st.builds(Keyed, st.integers(1, 3)) if plan.predicate.text == "l.x = r.a" else st.nothing()
     return st.one_of(grids, keyed)
 
 
@@ -162,7 +166,9 @@ def test_cells_yield_what_the_law_says(plan: Plan, batches: list[Batch], data: D
         runtime = Runtime(to_job(fit_plan(layout, plan), layout, CacheSpec(str(Path(directory)), None)))
         found = Counter[str]()
         for k, batch in enumerate(batches, 1):
-            found += to_values(runtime.run(batch, parts=data.draw(st.integers(1, 2)), dies_after=data.draw(st.none() | st.just(1))))
+            found += to_values(
+                runtime.run(batch, parts=data.draw(st.integers(1, 2)), dies_after=data.draw(st.none() | st.just(1)))
+            )
             assert found == expect(plan, batches[:k], ended=False, ties=routed), f"after batch {k}"
             if data.draw(st.booleans()):
                 runtime = runtime.restart()

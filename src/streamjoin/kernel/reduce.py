@@ -50,9 +50,7 @@ def sort_groups(starts: Positions, order: Positions, time: Positions, tie: Posit
             moved = order[j]
             t, h = time[moved], tie[moved]
             k = j
-            while k > start and (
-                time[order[k - 1]] > t or (time[order[k - 1]] == t and tie[order[k - 1]] > h)
-            ):
+            while k > start and (time[order[k - 1]] > t or (time[order[k - 1]] == t and tie[order[k - 1]] > h)):
                 order[k] = order[k - 1]
                 k -= 1
             order[k] = moved
@@ -85,9 +83,7 @@ def sum_whole(starts: Positions, order: Positions, values: Positions, known: Mas
 
 
 @kernel
-def sum_wide(
-    starts: Positions, order: Positions, low: Any, high: Positions, known: Mask, sums: Any
-) -> None:
+def sum_wide(starts: Positions, order: Positions, low: Any, high: Positions, known: Mask, sums: Any) -> None:
     """Sums of 128-bit numbers, each given and returned as two words: the lower one unsigned."""
     for p in range(starts.size - 1):
         total_low, total_high = np.uint64(0), np.int64(0)
@@ -167,9 +163,9 @@ def sum_squares(starts: Positions, order: Positions, values: Any, known: Mask) -
 def find_extreme(
     starts: Positions, order: Positions, codes: Any, known: Mask, greatest: bool, latest: bool
 ) -> Positions:
-    """The pair with the least or greatest code of each row, the first of equal ones or the last; -1 where there is none.
+    """The pair with the least or greatest code of each row, the first of equal ones or the last.
 
-    With codes that are all equal: the first pair, or the last.
+    With codes that are all equal: the first pair, or the last. -1 where there is none.
     """
     found = np.full(starts.size - 1, -1, np.int64)
     for p in range(found.size):

@@ -40,7 +40,9 @@ def _describe_reduction(reduction: Reduction) -> Data:
 
 
 def _describe_operand(operand: Operand) -> Data:
-    return [operand.side, operand.column] if isinstance(operand, Taken) else describe_expression(operand.expr)
+    if isinstance(operand, Taken):
+        return [operand.side, operand.column]
+    return [describe_expression(operand.expr), list(operand.left), list(operand.right)]
 
 
 def describe_expression(expr: Expr) -> Data:

@@ -10,6 +10,7 @@ from streamjoin.spec.side import Side
 
 Direction = Literal["backward", "forward", "nearest"]
 
+
 @dataclass(frozen=True)
 class Taken:
     """A value of a pair: a payload column of one side."""
@@ -20,9 +21,15 @@ class Taken:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value of a pair that takes both rows: an expression over keys, all numbers, that is compiled."""
+    """A value of a pair that takes both rows: an expression over keys, all numbers, that is compiled.
+
+    `left` and `right` are the payload columns that hold the keys, in the order in which the expression names them.
+    """
 
     expr: Expr
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    type: pa.DataType
 
 
 Operand = Taken | Computed

@@ -6,14 +6,15 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.spec.side import SIDES, Side
 
 OPS = {
     "count": (0, 1),
@@ -66,7 +67,9 @@ def read_item(written: object, first: int) -> Item:
     tokens = _tokenize(written)
     body, name = _split_alias(written, tokens)
     tokens = [token for token in tokens if token.end < len(body)]
-    text, calls, columns, at, done = "", [], [], 0, 0
+    text, at, done = "", 0, 0
+    calls: list[AggregateCall] = []
+    columns: list[tuple[str, str]] = []
     while at < len(tokens):
         op = _find_op(tokens, at)
         if op is not None:
@@ -88,9 +91,29 @@ def read_item(written: object, first: int) -> Item:
     return Item(name, text.strip(), tuple(calls), tuple(columns))
 
 
+def find_sides(text: str, names: Mapping[Side, Sequence[str]]) -> set[Side]:
+    """The sides that an expression speaks of.
+
+    >>> sorted(find_sides("abs(l.x - a)", {"l": ["x"], "r": ["a"]}))
+    ['l', 'r']
+    """
+    tokens, sides = _tokenize(text), set[Side]()
+    for at, token in enumerate(tokens):
+        if _is_qualified(tokens, at):
+            sides.add("l" if token.text.lower() == "l" else "r")
+        elif not (at and tokens[at - 1].token_type == TokenType.DOT) and token.token_type != TokenType.STRING:
+            known = (side for side in SIDES if token.text.lower() in map(str.lower, names[side]))
+            sides.update(known if not _is_called(tokens, at) else ())
+    return sides
+
+
+def _is_called(tokens: Sequence[Token], at: int) -> bool:
+    return at + 1 < len(tokens) and tokens[at + 1].token_type == TokenType.L_PAREN
+
+
 def _tokenize(written: str) -> Sequence[Token]:
     try:
-        return sqlglot.tokenize(written, read="spark")  # type: ignore[no-any-return]
+        return sqlglot.tokenize(written, read="spark")
     except SqlglotError as error:
         raise StreamJoinError(f"select: cannot read {written!r}: {error}") from error
 
@@ -121,8 +144,7 @@ def _is_qualified(tokens: Sequence[Token], at: int) -> bool:
 
 def _find_op(tokens: Sequence[Token], at: int) -> str | None:
     """The aggregate that is called here, if one is."""
-    called = at + 1 < len(tokens) and tokens[at + 1].token_type == TokenType.L_PAREN
-    if not called or (at > 0 and tokens[at - 1].token_type == TokenType.DOT):
+    if not _is_called(tokens, at) or (at > 0 and tokens[at - 1].token_type == TokenType.DOT):
         return None
     name = tokens[at].text.lower()
     name = _ALSO.get(name, name)
@@ -139,9 +161,7 @@ def _find_close(written: str, tokens: Sequence[Token], opening: int) -> int:
     raise StreamJoinError(f"select: cannot read {written!r}: a parenthesis is not closed")
 
 
-def _read_call(
-    written: str, op: str, tokens: Sequence[Token], opening: int, close: int
-) -> tuple[AggregateCall, int]:
+def _read_call(written: str, op: str, tokens: Sequence[Token], opening: int, close: int) -> tuple[AggregateCall, int]:
     """The call between two parentheses, and the token after it."""
     inside = tokens[opening + 1 : close]
     if inside and inside[0].token_type == TokenType.DISTINCT:

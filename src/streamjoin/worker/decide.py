@@ -1,8 +1,8 @@
 """One round of a join that reduces: left rows wait, and probe once, when no match of theirs can come any more.
 
 1. The fresh right rows are stored.
-2. Left rows that the watermark has decided, fresh ones and those that waited, probe the stored right rows, and what they
-   met becomes one result each.
+2. Left rows that the watermark has decided, fresh ones and those that waited, probe the stored right rows, and what
+   they met becomes one result each.
 3. The other fresh left rows are stored, to wait. Right rows that no left row can meet any more are dropped: with an
    interval ``[lower, upper]`` once ``W > t_r - lower + max(upper, 0)``, since a left row waits for ``upper``.
 """
@@ -19,9 +19,10 @@ from streamjoin.pane import Limit, Rows, Segment
 from streamjoin.plan import Block, Plan
 from streamjoin.plan.reduction import Aggregates, Pick
 from streamjoin.spec.side import SIDES, Side
+from streamjoin.worker.best import Best, take_across
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Evictors, find_limit, time_unmatched
-from streamjoin.worker.fold import Aggregator, Best, Met, take_across
+from streamjoin.worker.fold import Aggregator, Met
 from streamjoin.worker.output import Output
 from streamjoin.worker.ready import Arrived
 from streamjoin.worker.store import Store

@@ -4,9 +4,9 @@ Aggregates see all pairs of some probing rows at once, in the law's order where 
 hash of the whole row. Rows that share both are equal, or differ in something that Spark cannot hash.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,6 @@ from streamjoin.kernel.reduce import (
     divide_wide,
     find_extreme,
     group,
-    keep_best,
     sort_groups,
     sum_floats,
     sum_squares,
@@ -29,8 +28,10 @@ from streamjoin.kernel.reduce import (
     sum_wide,
 )
 from streamjoin.match.matcher import Pairs
-from streamjoin.pane import Rows, numbers
-from streamjoin.plan.reduction import Aggregate, Operand, Pick, Taken
+from streamjoin.operators.expr import Expr, Key
+from streamjoin.operators.values import CompiledValues
+from streamjoin.pane import Rows, key_column, numbers
+from streamjoin.plan.reduction import Aggregate, Computed, Operand
 
 Indices = NDArray[np.int32]
 Positions = NDArray[np.int64]
@@ -86,7 +87,7 @@ class Met:
     def matched(self) -> Mask:
         """Which probing rows have a pair."""
         starts, _ = self.groups
-        return np.diff(starts) > 0  # type: ignore[no-any-return]
+        return np.diff(starts) > 0
 
     def _gather(self, name: str) -> Positions:
         """The time or the routing hash of every pair's stored row."""
@@ -99,7 +100,8 @@ class Met:
 
     def take(self, operand: Operand, schema: dict[str, pa.Schema]) -> pa.Array:
         """A value of every pair."""
-        assert isinstance(operand, Taken)
+        if isinstance(operand, Computed):
+            return self._compute(operand)
         if operand.side == "l":
             return self.probing.payload.column(operand.column).take(pa.array(self.probe))
         found = [
@@ -107,6 +109,26 @@ class Met:
             for part, at in zip(self.parts, self.builds, strict=True)
         ]
         return pa.concat_arrays(found) if found else pa.array([], schema[operand.side].types[operand.column])
+
+    def _compute(self, operand: Computed) -> pa.Array:
+        """A value of every pair that takes both of its rows."""
+        compiled = _compile(operand.expr)
+        left = _read_keys(self.probing, operand.left, compiled.left)
+        found = []
+        for part, probe, build in zip(self.parts, self.probes, self.builds, strict=True):
+            values, known = compiled.pairs(left, _read_keys(part, operand.right, compiled.right), probe, build)
+            found.append(pa.array(values, mask=None if known.all() else ~known).view(operand.type))
+        return pa.concat_arrays(found) if found else pa.array([], operand.type)
+
+
+@lru_cache(maxsize=256)
+def _compile(expr: Expr) -> CompiledValues:
+    return CompiledValues(expr)
+
+
+def _read_keys(rows: Rows, columns: Sequence[int], keys: Sequence[Key]) -> list[tuple[NDArray[Any], Mask | None]]:
+    found = (key_column(rows.payload.column(at), key.type) for at, key in zip(columns, keys, strict=True))
+    return [(column.values, column.valid) for column in found]
 
 
 class Aggregator:
@@ -228,67 +250,3 @@ def _to_codes(values: pa.Array) -> NDArray[Any]:
         return unlock(encode(numbers(values)).astype(np.int64, copy=False))
     ranks = pc.rank(values, sort_keys="ascending", tiebreaker="dense")
     return ranks.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
-
-
-class Best:
-    """The match that `asof` takes of each probing row, found as pairs come."""
-
-    def __init__(self, pick: Pick, probing: Rows) -> None:
-        self._pick, self._time = pick, probing.time
-        count = len(probing)
-        directions = ("backward", "forward") if pick.direction == "nearest" else (pick.direction,)
-        self._ends = {
-            name: [np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, -1), np.zeros(count, np.int64)]
-            for name in directions
-        }
-        self._parts: list[Rows] = []
-
-    def add(self, stored: Rows, pairs: Pairs) -> None:
-        """Take in pairs of the probing rows with stored ones."""
-        if not len(pairs.probe):
-            return
-        if not self._parts or self._parts[-1] is not stored:
-            self._parts.append(stored)
-        route = np.zeros(len(stored), np.int64) if stored.route is None else unlock(stored.route)
-        step = 0 if self._pick.exact else 1
-        for direction, found in self._ends.items():
-            latest = direction == "backward"
-            at = self._time - step if latest else self._time + step
-            keep_best(
-                *(pairs.probe, pairs.build, unlock(stored.time), route, at),
-                *(latest, len(self._parts) - 1, *found),
-            )
-
-    def find(self) -> tuple[list[Rows], Positions, Positions]:
-        """Stored rows, and for each probing row the number of the part it matched, -1 for none, and the row in it."""
-        if len(self._ends) == 1:
-            (_, _, part, row), *_ = self._ends.values()
-            return self._parts, part, row
-        before, after = self._ends["backward"], self._ends["forward"]
-        with np.errstate(over="ignore"):
-            nearer = (self._time - before[0]) <= (after[0] - self._time)
-        takes_before = (before[2] >= 0) & ((after[2] < 0) | nearer)
-        return self._parts, *(np.where(takes_before, before[at], after[at]) for at in (2, 3))
-
-
-def take_across(parts: Sequence[Rows], part: Positions, row: Positions, schema: pa.Schema) -> list[pa.Array]:
-    """Payload columns of rows that lie in several parts; NULL where a part is negative."""
-    order = np.argsort(part, kind="stable")
-    bounds = np.searchsorted(part[order], np.arange(len(parts) + 1))
-    places = np.empty(len(part), np.int64)
-    places[order[bounds[0] :]] = np.arange(len(part) - bounds[0])
-    taken = [
-        each.payload.take(pa.array(row[order[bounds[at] : bounds[at + 1]]]))
-        for at, each in enumerate(parts)
-        if bounds[at + 1] > bounds[at]
-    ]
-    indices = pa.array(places, mask=part < 0)
-    return list(_take_columns(taken, indices, schema))
-
-
-def _take_columns(taken: Sequence[pa.RecordBatch], indices: pa.Array, schema: pa.Schema) -> Iterator[pa.Array]:
-    for at, each in enumerate(schema):
-        if taken:
-            yield pa.concat_arrays([batch.column(at) for batch in taken]).take(indices)
-        else:
-            yield pa.nulls(len(indices), each.type)

@@ -72,6 +72,28 @@ def pick(met: Met, direction: Direction, *, exact: bool = True, time: tuple[str,
     return before[-1] if t - before[-1][time[1]] <= after[0][time[1]] - t else after[0]
 
 
+def slide(
+    batches: Iterable[Batch],
+    size: int,
+    every: int,
+    by: Sequence[str] = (),
+    *,
+    time: str = "ts",
+    ended: bool = True,
+) -> list[tuple[int, tuple[Any, ...], list[Row]]]:
+    """Start, key and rows of every window that has ended, of the right rows; windows begin at multiples of `every`."""
+    batches = list(batches)
+    rows, _, _ = _admit([(b.watermark, b.right) for b in batches], time)
+    watermark = math.inf if ended else batches[-1].watermark if batches else None
+    windows: dict[tuple[int, tuple[Any, ...]], list[Row]] = {}
+    for row in rows:
+        start = row.t // every * every
+        while start + size > row.t:
+            windows.setdefault((start, tuple(row.row[name] for name in by)), []).append(row.row)
+            start -= every
+    return [(start, key, met) for (start, key), met in windows.items() if _has_passed(watermark, start + size - 1)]
+
+
 def fold(op: str, values: Sequence[Any], by: Sequence[Any] = ()) -> Any:
     """One aggregate of values in the law's order; `by` are the second arguments of min_by and max_by."""
     known = [value for value in values if value is not None]

@@ -3,11 +3,12 @@
 Written out by hand, so that neither a class that is renamed nor a sentence that is reworded changes it.
 """
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Literal, Opaque
 from streamjoin.plan.plan import Plan
-from streamjoin.plan.reduction import Operand, Pick, Reduction, Taken
+from streamjoin.plan.reduction import Aggregate, Operand, Pick, Reduction, Sliding, Taken
 from streamjoin.predicate.conjunct import Band, Conjunct, Equi
 from streamjoin.predicate.linear import Bound
 from streamjoin.spec.side import NAMED, SIDES
@@ -36,7 +37,13 @@ def describe_plan(plan: Plan) -> dict[str, Data]:
 def _describe_reduction(reduction: Reduction) -> Data:
     if isinstance(reduction, Pick):
         return ["pick", reduction.direction, reduction.exact]
-    return [[each.op, str(each.type), each.known, *map(_describe_operand, each.operands)] for each in reduction.each]
+    if isinstance(reduction, Sliding):
+        return ["sliding", reduction.size, reduction.every, reduction.keys, _describe_aggregates(reduction.each)]
+    return _describe_aggregates(reduction.each)
+
+
+def _describe_aggregates(aggregates: Sequence[Aggregate]) -> Data:
+    return [[each.op, str(each.type), each.known, *map(_describe_operand, each.operands)] for each in aggregates]
 
 
 def _describe_operand(operand: Operand) -> Data:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import Key
-from streamjoin.plan.reduction import Reduction
+from streamjoin.plan.reduction import Reduction, Sliding
 from streamjoin.predicate import Predicate
 from streamjoin.spec.how import HOWS, PRESERVED, How, emits_unmatched, sides_of
 from streamjoin.spec.side import SIDES, Side
@@ -81,6 +81,8 @@ class Plan:
 
     def preserves(self, side: Side) -> bool:
         """Whether results depend on which rows of this side are matched, or on all that they match."""
+        if isinstance(self.reduction, Sliding):
+            return side == "r"
         return side == "l" if self.reduction else side in PRESERVED[self.how]
 
     def flags(self, side: Side) -> bool:
@@ -90,7 +92,8 @@ class Plan:
     @property
     def keeps(self) -> Window:
         """The window that rows are stored for: where left rows wait to be reduced, right rows stay for them."""
-        if self.reduction is None or not isinstance(self.window, Between):
+        slides = isinstance(self.reduction, Sliding)
+        if self.reduction is None or slides or not isinstance(self.window, Between):
             return self.window
         return Between(self.window.lower - max(self.window.upper, 0), self.window.upper)
 

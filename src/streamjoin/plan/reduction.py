@@ -1,6 +1,7 @@
 """How a cell reduces what a left row met to one result: aggregates of all matches, or one of them."""
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Literal
 
 import pyarrow as pa
@@ -82,4 +83,29 @@ class Pick:
         return [*left, *right]
 
 
-Reduction = Aggregates | Pick
+@dataclass(frozen=True)
+class Sliding:
+    """Aggregates of the right rows alone, in windows of `size` that begin every `every` microseconds.
+
+    The first `keys` payload columns say which group a row belongs to.
+    """
+
+    size: int
+    every: int
+    keys: int
+    each: tuple[Aggregate, ...]
+
+    @property
+    def pane(self) -> int:
+        """The length of the panes that windows are made of."""
+        return gcd(self.size, self.every)
+
+    def list_fields(self, left: pa.Schema, right: pa.Schema) -> list[pa.Field]:
+        """The columns of a result but for its time: the start of the window, its group, the aggregates."""
+        del left
+        start = pa.field("start", pa.int64())
+        each = (pa.field(f"a{at}", each.type) for at, each in enumerate(self.each))
+        return [start, *list(right)[: self.keys], *each]
+
+
+Reduction = Aggregates | Pick | Sliding

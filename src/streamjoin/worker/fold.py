@@ -152,19 +152,19 @@ class Aggregator:
             case "count" if not values:
                 return pa.array(np.diff(groups[0]))
             case "count":
-                return pa.array(count_known(*groups, _find_known(values[0])))
+                return pa.array(count_known(*groups, find_known(values[0])))
             case "sum":
                 return _sum(aggregate, groups, values[0])
             case "avg" if pa.types.is_decimal(aggregate.type):
                 return _average_decimals(aggregate, groups, values[0])
             case "avg":
-                floats, known = _to_floats(values[0])
+                floats, known = to_floats(values[0])
                 counts = count_known(*groups, known)
-                return _divide(sum_floats(*groups, floats, known), counts, 0)
+                return divide(sum_floats(*groups, floats, known), counts, 0)
             case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
-                floats, known = _to_floats(values[0])
+                floats, known = to_floats(values[0])
                 less = 1 if aggregate.op.endswith("samp") else 0
-                spread = _divide(sum_squares(*groups, floats, known), count_known(*groups, known), less)
+                spread = divide(sum_squares(*groups, floats, known), count_known(*groups, known), less)
                 return pc.sqrt(spread) if aggregate.op.startswith("stddev") else spread
         return _pick_value(aggregate, groups, values)
 
@@ -173,11 +173,11 @@ def _pick_value(aggregate: Aggregate, groups: tuple[Positions, Positions], value
     """The value of one pair: the first, the last, or the one with the least or greatest of something."""
     op = aggregate.op
     if op in ("first", "last"):
-        known = _find_known(values[0]) if aggregate.known else np.ones(len(values[0]), np.bool_)
+        known = find_known(values[0]) if aggregate.known else np.ones(len(values[0]), np.bool_)
         codes: NDArray[Any] = np.zeros(len(values[0]), np.int64)
     else:
-        known = _find_known(values[-1])
-        codes = _to_codes(values[-1])
+        known = find_known(values[-1])
+        codes = to_codes(values[-1])
     found = find_extreme(*groups, codes, known, op.startswith("max"), op in ("last", "min_by", "max_by"))
     picked = values[0].take(pa.array(found, mask=found == NOWHERE))
     if op in ("min", "max") and pa.types.is_floating(picked.type):
@@ -187,12 +187,12 @@ def _pick_value(aggregate: Aggregate, groups: tuple[Positions, Positions], value
 
 def _sum(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.Array) -> pa.Array:
     if pa.types.is_floating(aggregate.type):
-        floats, known = _to_floats(values)
+        floats, known = to_floats(values)
         return pa.array(sum_floats(*groups, floats, known), mask=count_known(*groups, known) == 0)
-    known = _find_known(values)
+    known = find_known(values)
     none = count_known(*groups, known) == 0
     if pa.types.is_decimal(aggregate.type):
-        return _to_decimals(_sum_decimals(groups, values, known), none, aggregate.type)
+        return to_decimals(sum_decimals(groups, values, known), none, aggregate.type)
     sums = np.zeros(len(none), np.int64)
     if sum_whole(*groups, unlock(numbers(values).astype(np.int64, copy=False)), known, sums) >= 0:
         raise StreamJoinError("sum: the sum of what a left row met does not fit into a bigint; cast it to a decimal")
@@ -200,13 +200,13 @@ def _sum(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.A
 
 
 def _average_decimals(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.Array) -> pa.Array:
-    known = _find_known(values)
-    sums, counts = _sum_decimals(groups, values, known), count_known(*groups, known)
+    known = find_known(values)
+    sums, counts = sum_decimals(groups, values, known), count_known(*groups, known)
     divide_wide(sums, counts, 10 ** (aggregate.type.scale - values.type.scale))
-    return _to_decimals(sums, counts == 0, aggregate.type)
+    return to_decimals(sums, counts == 0, aggregate.type)
 
 
-def _sum_decimals(groups: tuple[Positions, Positions], values: pa.Array, known: Mask) -> Positions:
+def sum_decimals(groups: tuple[Positions, Positions], values: pa.Array, known: Mask) -> Positions:
     """Sums of decimals as pairs of words."""
     words = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset : 2 * (values.offset + len(values))]
     words = words.reshape(-1, 2)
@@ -216,31 +216,31 @@ def _sum_decimals(groups: tuple[Positions, Positions], values: pa.Array, known: 
     return sums
 
 
-def _to_decimals(words: Positions, none: Mask, type: pa.DataType) -> pa.Array:
+def to_decimals(words: Positions, none: Mask, type: pa.DataType) -> pa.Array:
     valid = pa.array(~none).buffers()[1] if none.any() else None
     return pa.Array.from_buffers(type, len(words), [valid, pa.py_buffer(np.ascontiguousarray(words))])
 
 
-def _divide(sums: NDArray[np.float64], counts: Positions, less: int) -> pa.Array:
+def divide(sums: NDArray[np.float64], counts: Positions, less: int) -> pa.Array:
     with np.errstate(all="ignore"):
         return pa.array(sums / (counts - less), mask=counts <= less)
 
 
-def _find_known(values: pa.Array) -> Mask:
+def find_known(values: pa.Array) -> Mask:
     if not values.null_count:
         return np.ones(len(values), np.bool_)
     return values.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _to_floats(values: pa.Array) -> Numbers:
+def to_floats(values: pa.Array) -> Numbers:
     """Numbers as doubles, whatever stands under a NULL."""
-    known = _find_known(values)
+    known = find_known(values)
     if pa.types.is_decimal(values.type):
         return Numbers(values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False), known)
     return Numbers(unlock(numbers(values).astype(np.float64, copy=False)), known)
 
 
-def _to_codes(values: pa.Array) -> NDArray[Any]:
+def to_codes(values: pa.Array) -> NDArray[Any]:
     """Whole numbers in the order of the values."""
     type = values.type
     if pa.types.is_boolean(type):

@@ -13,6 +13,7 @@ from streamjoin.pane import Limit, Panes, Rows, Segment, SegmentError
 from streamjoin.pane.manifest import pack_names, unpack_names
 from streamjoin.pane.order import argsort_rows
 from streamjoin.plan import Block, Plan
+from streamjoin.plan.reduction import Sliding
 from streamjoin.spec.how import emits_unmatched
 from streamjoin.spec.side import Side
 from streamjoin.worker.expiry import find_limit, find_retention
@@ -40,10 +41,12 @@ class Store:
         self.flags = Flags() if plan.flags(side) else None
         self.ranked = self.unmatched = 0
         self.limit = Limit()
-        never_probed = plan.reduction is not None and side == "l"
+        slides = isinstance(plan.reduction, Sliding)
+        never_probed = plan.reduction is not None and (side == "l" or slides)
         self.prepare = _leave if never_probed else partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
-        self._routes = plan.reduction is not None and side == "r"  # there they decide between rows of one time
+        decides_ties = plan.reduction is not None and side == "r" and not slides
+        self._routes = decides_ties
         self._panes = Panes(find_retention(plan.keeps, side), prepare=self.prepare, routes=self._routes)
         self._named = {"": 0, _WAITING: 0}
 
@@ -126,7 +129,7 @@ class Store:
     def undecided(self) -> int:
         """How many rows are unmatched so far, and will be emitted if they stay so, or wait to be reduced."""
         if self._plan.reduction is not None:
-            return self.live if self.side == "l" else 0
+            return self.live if self.side == "l" and not isinstance(self._plan.reduction, Sliding) else 0
         if self.flags is None or not emits_unmatched(self._plan.how):
             return 0
         return self.ranked - self.flags.count - self.unmatched

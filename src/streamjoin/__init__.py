@@ -10,6 +10,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
 from streamjoin.local.handshake import Handshake
+from streamjoin.sliding_aggregate import sliding_aggregate
 from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "last",
     "progress",
     "session",
+    "sliding_aggregate",
     "tumbling",
     "within",
 ]

@@ -183,3 +183,46 @@ def test_what_cannot_be_aggregated_is_refused(spark: SparkSession, tmp_path: Pat
         sj.asof(*frames, time="ts", tolerance="-1 second")
     with pytest.raises(sj.StreamJoinError, match="by: the left side has no column"):
         sj.asof(*frames, by="ask", time="ts", tolerance="1 second")
+
+
+SLID = [
+    *("count(*)", "count(sym)", "count_if(ok)", "sum(size)", "sum(ask)", "sum(d)", "avg(ask)", "avg(d)"),
+    *(
+        "var_pop(ask)",
+        "stddev(size)",
+        "min(ask)",
+        "max(ts)",
+        "min(d)",
+        "max(day)",
+        "bool_or(ok)",
+        "max(size) - min(size)",
+    ),
+]
+
+
+@pytest.mark.parametrize("by", [["sym"], ["sym", "ok"]])
+def test_windows_slide_as_in_spark(spark: SparkSession, tmp_path: Path, by: list[str]) -> None:
+    _, rows = history(5)
+    source = feed(tmp_path, RIGHT, rows)
+    window = F.window("ts", "10 milliseconds", "4 milliseconds")
+    table = source.table(spark).where("ts < timestamp_millis(100)")
+    expected = table.groupBy(window, *by).agg(*(F.expr(text) for text in named(SLID)))
+    asked: dict[str, Any] = {"size": "10 milliseconds", "every": "4 milliseconds", "by": by, "time": "ts"}
+    found = sj.sliding_aggregate(table, select=named(SLID), **asked)
+    assert found.drop("window_time").schema.simpleString() == expected.schema.simpleString()
+
+    def show(rows: Iterable[Any]) -> Counter[tuple[str, ...]]:
+        return Counter(
+            tuple(
+                f"{v + 0.0:.9e}" if isinstance(v, float) else str(v)
+                for name, v in row.asDict().items()
+                if name != "window_time"
+            )
+            for row in rows
+        )
+
+    assert show(found.collect()) == show(expected.collect())
+    if by == ["sym"]:
+        stream = source.stream(spark)
+        slid = sj.sliding_aggregate(stream, delay="100 milliseconds", layout=sj.Keyed(2), select=named(SLID), **asked)
+        assert show(run(slid.where("window.end < timestamp_millis(110)")).rows) == show(expected.collect())

@@ -143,25 +143,25 @@ def slide_extremes(low: Positions, high: Positions, codes: Positions, known: Mas
     found = np.full(low.size, -1, np.int64)
     front = np.empty(codes.size, np.int64)
     head = middle = tail = 0
-    back = np.int64(-1)
+    back = -1
     for w in range(low.size):
         if low[w] >= tail:
             head = middle = tail = low[w]
-            back = np.int64(-1)
+            back = -1
         while tail < high[w]:
             if known[tail] and (back < 0 or (codes[tail] != codes[back] and (codes[tail] > codes[back]) == greatest)):
                 back = tail
             tail += 1
         while head < low[w]:
             if head >= middle:
-                best = np.int64(-1)
+                best = -1
                 for j in range(tail - 1, head - 1, -1):
                     if known[j] and (best < 0 or codes[j] == codes[best] or (codes[j] > codes[best]) == greatest):
                         best = j
                     front[j] = best
-                middle, back = tail, np.int64(-1)
+                middle, back = tail, -1
             head += 1
-        best = front[head] if head < middle else np.int64(-1)
+        best = int(front[head]) if head < middle else -1
         if back >= 0 and (best < 0 or (codes[back] != codes[best] and (codes[back] > codes[best]) == greatest)):
             best = back
         found[w] = best

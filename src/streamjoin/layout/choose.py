@@ -55,8 +55,8 @@ def fit_plan(layout: Layout, plan: "Plan") -> "Plan":
     split = tuple(side for side in SIDES if plan.preserves(side) and layout.cost(side, plan).sent > 1)
     if split and plan.reduction is not None:
         raise StreamJoinError(
-            f"layout: {layout} sends a left row to several cells, and one cell must see all that it meets; take "
-            f"{choose_layout(plan, layout.cells)}"
+            f"layout: {layout} sends a {NAMED[split[0]]} row to several cells, and one cell must see all that it "
+            f"meets; take {choose_layout(plan, layout.cells)}"
         )
     if split and (not isinstance(layout, Grid) or plan.how == "left_semi"):
         raise StreamJoinError(

@@ -26,7 +26,7 @@ from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
-from streamjoin.sql.aggregates import AggregateCall, Item, find_sides, read_item
+from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, Item, find_sides, read_items
 from streamjoin.sql.bind import bind_expression
 
 _VALUE = "__streamjoin_value"
@@ -54,7 +54,7 @@ class Aggregated(Planned):
     """An aggregate that was checked, ready to be built."""
 
     def __init__(self, asked: Asked, how: How, select: Sequence[str], layout: Layout | None) -> None:
-        self._items = _read_items(select)
+        self._items = read_items(select)
         self._written: dict[Carried, str] = {}
         """The SQL of columns that Spark computes, arguments of aggregates."""
         super().__init__(asked, how, None, layout, ("", ""))
@@ -71,7 +71,7 @@ class Aggregated(Planned):
         self._kept = self._list_kept()
         self._arguments: dict[Side, list[Carried]] = {"l": list(self._kept), "r": []}
         calls = [call for item in self._items for call in item.calls]
-        self._types = self._ask_types([_write_call(call) for call in calls])
+        self._types = self._ask_types([call.write() for call in calls])
         each = [self._read_call(call, type) for call, type in zip(calls, self._types, strict=True)]
         self._reduction = Aggregates(len(self._kept), tuple(each))
         self._compute_values()
@@ -113,17 +113,18 @@ class Aggregated(Planned):
 
     def _is_large(self, text: str) -> bool:
         """Whether a value is more than a plain column of numbers: then only whether there is one is carried."""
-        column = read_column(text, {side: self.inputs[side].schema for side in SIDES})
+        column = self._find_column(text)
         return column is None or not from_spark(column.type).is_machine
 
+    def _find_column(self, text: str) -> Carried | None:
+        return read_column(text, {side: self.inputs[side].schema for side in SIDES})
+
     def _read_argument(self, text: str, type: DataType) -> Operand:
-        schemas = {side: self.inputs[side].schema for side in SIDES}
-        sides = find_sides(text, {side: schemas[side].names for side in SIDES})
+        sides = find_sides(text, {side: self.inputs[side].schema.names for side in SIDES})
         if len(sides) == 2:
             return self._compile(text, type)
         side: Side = "l" if sides == {"l"} else "r"
-        column = read_column(text, schemas)
-        return Taken(side, self._carry(side, text, type) if column is None else self._place(column))
+        return Taken(side, self._carry(side, text, type))
 
     def _compile(self, text: str, type: DataType) -> Computed:
         """A value of both sides: Spark computes what speaks of one alone, cells the rest."""
@@ -146,7 +147,9 @@ class Aggregated(Planned):
         return self._carry(key.side, sql, self._ask_types([sql])[0])
 
     def _carry(self, side: Side, text: str, type: DataType) -> int:
-        """The place of a column that Spark computes."""
+        """The place of a column as it is, or of one that Spark computes."""
+        if (column := self._find_column(text)) is not None:
+            return self._place(column)
         known = {sql: carried for carried, sql in self._written.items() if carried.side == side}
         if text not in known:
             known[text] = Carried(side, (f"{_VALUE}{len(self._written)}",), type)
@@ -172,12 +175,12 @@ class Aggregated(Planned):
 
     def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
         kept = [(self._internal_name(c), c.type, arrow_type(c, zone)) for c in self._kept]
-        return kept + [(f"a{at}", type, to_arrow(type, zone)) for at, type in enumerate(self._types)]
+        return kept + [(f"{AGGREGATED}{at}", type, to_arrow(type, zone)) for at, type in enumerate(self._types)]
 
     def _finish(self, rows: DataFrame) -> DataFrame:
         fields = ", ".join(f"{self._internal_name(c)} AS {quote_path(c.path)}" for c in self._kept)
         row = [f"struct({fields}) AS l"] if fields else []
-        whole = rows.selectExpr(*row, *(f"a{at}" for at in range(len(self._types))), JOIN_TIME)
+        whole = rows.selectExpr(*row, *(f"{AGGREGATED}{at}" for at in range(len(self._types))), JOIN_TIME)
         written = [
             item.text if item.columns == (("l", "*"),) else f"{item.text} AS {quote_path([item.name])}"
             for item in self._items
@@ -188,23 +191,6 @@ class Aggregated(Planned):
         except AnalysisException as error:
             raise StreamJoinError(_explain(error, ", ".join(written))) from error
         return result
-
-
-def _read_items(select: object) -> list[Item]:
-    if isinstance(select, str) or not isinstance(select, Sequence) or not select:
-        raise StreamJoinError(
-            f"select: expected a list such as ['l.id', 'count(*) AS n', 'avg(r.price) AS mean']; got {select!r}"
-        )
-    items: list[Item] = []
-    for written in select:
-        items.append(read_item(written, sum(len(item.calls) for item in items)))
-    if not any(item.calls for item in items):
-        raise StreamJoinError(f"select: got {select!r}; expected an aggregate among them, such as count(*)")
-    return items
-
-
-def _write_call(call: AggregateCall) -> str:
-    return f"{call.op}({', '.join(call.args) or '*'})"
 
 
 def _explain(error: AnalysisException, written: str) -> str:

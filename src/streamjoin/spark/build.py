@@ -152,6 +152,11 @@ class _Columns:
 class Planned:
     """A join that was checked, ready to be built."""
 
+    time_column = JOIN_TIME
+    """The event time of the results."""
+    sides: tuple[Side, ...] = SIDES
+    """The inputs that rows are read from."""
+
     def __init__(
         self,
         asked: Asked,
@@ -218,13 +223,13 @@ class Planned:
         )
         arrow_schema = pa.schema([(n, a) for n, _, a in columns] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
         run = stream if self.is_streaming else backfill
-        rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
+        rows = run(job, {side: frames[side] for side in self.sides}, spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
         result = self._finish(rows)
         if not self.is_streaming:
             return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+        return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
     def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
         """The columns of results as they leave the cells, but for their time."""

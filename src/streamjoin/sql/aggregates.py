@@ -2,7 +2,7 @@
 
 >>> mean = read_item("l.price - avg(r.price) AS above", 0)
 >>> mean.name, mean.text, [(call.op, call.args) for call in mean.calls]
-('above', 'l.price - `a0`', [('avg', ('r.price',))])
+('above', 'l.price - `__streamjoin_a0`', [('avg', ('r.price',))])
 """
 
 import re
@@ -15,6 +15,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spec.side import SIDES, Side
+
+AGGREGATED = "__streamjoin_a"
+"""The columns of aggregates are numbered behind this."""
 
 OPS = {
     "count": (0, 1),
@@ -48,16 +51,34 @@ class AggregateCall:
     args: tuple[str, ...]
     known: bool = False
 
+    def write(self) -> str:
+        """The call as Spark reads it."""
+        return f"{self.op}({', '.join(self.args) or '*'})"
+
 
 @dataclass(frozen=True)
 class Item:
-    """A column of the result: an expression in which the aggregates are the columns a0, a1, ..."""
+    """A column of the result: an expression in which the aggregates are numbered columns."""
 
     name: str
     text: str
     calls: tuple[AggregateCall, ...]
     columns: tuple[tuple[str, str], ...]
     """The columns that stand outside of aggregates, as side and name."""
+
+
+def read_items(select: object) -> list[Item]:
+    """Read all of `select`."""
+    if isinstance(select, str) or not isinstance(select, Sequence) or not select:
+        raise StreamJoinError(
+            f"select: expected a list of SQL, aggregates among it, such as 'count(*) AS n'; got {select!r}"
+        )
+    items: list[Item] = []
+    for written in select:
+        items.append(read_item(written, sum(len(item.calls) for item in items)))
+    if not any(item.calls for item in items):
+        raise StreamJoinError(f"select: got {select!r}; expected an aggregate among them, such as count(*)")
+    return items
 
 
 def read_item(written: object, first: int) -> Item:
@@ -75,7 +96,7 @@ def read_item(written: object, first: int) -> Item:
         if op is not None:
             close = _find_close(written, tokens, at + 1)
             call, behind = _read_call(written, op, tokens, at + 1, close)
-            text += body[done : tokens[at].start] + f"`a{first + len(calls)}`"
+            text += body[done : tokens[at].start] + f"`{AGGREGATED}{first + len(calls)}`"
             calls.append(call)
             at, done = behind, tokens[behind - 1].end + 1
             continue

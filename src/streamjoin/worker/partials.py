@@ -224,7 +224,8 @@ def _subtract(windows: Windows, values: Positions) -> Positions:
     """Sums of ranges from sums of prefixes; what wraps round on the way wraps back."""
     with np.errstate(over="ignore"):
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-        return sums[windows[1]] - sums[windows[0]]
+        found: Positions = sums[windows[1]] - sums[windows[0]]
+    return found
 
 
 def _whole(column: pa.Array) -> Positions:

@@ -47,6 +47,13 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/tutorial.md")
 
 
+@pytest.mark.guarantee
+@pytest.mark.slow
+def test_the_tutorials_of_the_other_verbs_do_what_they_say(tmp_path: Path) -> None:
+    names = ("point-in-time-features", "quotes-before-trades", "rolling-statistics")
+    execute(tmp_path, *(f"docs/tutorials/{name}.md" for name in names))
+
+
 def test_the_readme_shows_the_join_at_work(tmp_path: Path) -> None:
     """On the rows that the tutorial begins with."""
     setup = next(content for language, content in blocks("docs/tutorial.md") if language == "python")

@@ -8,6 +8,7 @@ from streamjoin.layout import Layout
 from streamjoin.local.handshake import Handshake
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import HOWS, How, how_of
+from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
@@ -33,19 +34,10 @@ def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) ->
     checked = {
         **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
         "how": how_of(how),
-        "time": pair("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
-        "delay": pair("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
+        "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
+        "delay": pair_of("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
         "layout": None if layout == "auto" else layout,
     }
     if "suffixes" in arguments:
-        checked["suffixes"] = pair("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False)
+        checked["suffixes"] = pair_of("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False)
     return checked
-
-
-def pair(argument: str, value: Any, expected: str, kind: Any, *, one: bool = True) -> tuple[Any, Any]:
-    """A value for each side; if `one` may stand for both, it does."""
-    if one and isinstance(value, kind):
-        return value, value
-    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(part, kind) for part in value):
-        return value[0], value[1]
-    raise StreamJoinError(f"{argument}: got {value!r}; expected {expected}")

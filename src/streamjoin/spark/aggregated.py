@@ -20,7 +20,7 @@ from streamjoin.spark.aggregable import check_types
 from streamjoin.spark.build import Asked, Planned, read_join
 from streamjoin.spark.compat import UTC
 from streamjoin.spark.compat import arrow_type as to_arrow
-from streamjoin.spark.fields import JOIN_TIME, Carried, arrow_type, check_names, find, quote_path, read_column
+from streamjoin.spark.fields import arrow_type
 from streamjoin.spark.inputs import Frames
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
@@ -28,6 +28,7 @@ from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
 from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, Item, find_sides, read_items
 from streamjoin.sql.bind import bind_expression
+from streamjoin.sql.select import JOIN_TIME, Carried, check_names, find, quote_path, read_column
 
 _VALUE = "__streamjoin_value"
 

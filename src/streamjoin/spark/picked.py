@@ -7,13 +7,13 @@ from streamjoin.operators.expr import quote_name
 from streamjoin.plan.reduction import Direction, Pick
 from streamjoin.predicate import On
 from streamjoin.spark.build import Planned, read_join
-from streamjoin.spark.fields import find
 from streamjoin.spark.inputs import Frames
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import SIDES
 from streamjoin.spec.window import Window
 from streamjoin.sql.on import to_text
+from streamjoin.sql.select import find
 
 
 def plan_asof(

@@ -18,7 +18,7 @@ from streamjoin.spark.aggregable import check_types
 from streamjoin.spark.build import Asked, Planned
 from streamjoin.spark.compat import UTC, read_setting
 from streamjoin.spark.compat import arrow_type as to_arrow
-from streamjoin.spark.fields import JOIN_TIME, Carried, arrow_type, check_names, find, quote_path
+from streamjoin.spark.fields import arrow_type
 from streamjoin.spark.inputs import Frames, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
@@ -26,6 +26,7 @@ from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
 from streamjoin.spec.window import Between
 from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, read_items
+from streamjoin.sql.select import JOIN_TIME, Carried, check_names, find, quote_path
 
 WINDOW_TIME = "window_time"
 OPS = frozenset(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from streamjoin.aggregate import aggregate
 from streamjoin.asof import asof
 from streamjoin.errors import StreamJoinError
-from streamjoin.join import explain, join
+from streamjoin.join import check, explain, flush, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
 from streamjoin.local.handshake import Handshake
 from streamjoin.sliding_aggregate import sliding_aggregate
@@ -30,9 +30,11 @@ __all__ = [
     "aggregate",
     "asof",
     "between",
+    "check",
     "configure",
     "dashboard",
     "explain",
+    "flush",
     "join",
     "last",
     "progress",

@@ -178,7 +178,7 @@ class Aggregated(Planned):
         kept = [(self._internal_name(c), c.type, arrow_type(c, zone)) for c in self._kept]
         return kept + [(f"{AGGREGATED}{at}", type, to_arrow(type, zone)) for at, type in enumerate(self._types)]
 
-    def _finish(self, rows: DataFrame) -> DataFrame:
+    def _name_results(self, rows: DataFrame) -> DataFrame:
         fields = ", ".join(f"{self._internal_name(c)} AS {quote_path(c.path)}" for c in self._kept)
         row = [f"struct({fields}) AS l"] if fields else []
         whole = rows.selectExpr(*row, *(f"{AGGREGATED}{at}" for at in range(len(self._types))), JOIN_TIME)

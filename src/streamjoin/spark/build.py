@@ -29,6 +29,7 @@ from streamjoin.spark.fields import arrow_type, is_hashable
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
+from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
@@ -205,24 +206,33 @@ class Planned:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
+        frames, job = self._to_job()
+        run = stream if self.is_streaming else backfill
+        result = self._name_results(run(job, {side: frames[side] for side in self.sides}, *self._schemas()))
+        if not self.is_streaming:
+            return result
+        return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+
+    def waiting(self, checkpoint: str) -> DataFrame:
+        """The rows that wait unmatched in a checkpoint, as a batch of results."""
+        _, job = self._to_job()
+        return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas()))
+
+    def _to_job(self) -> tuple[dict[Side, DataFrame], Job]:
+        """Each side as its emitter is given it, and what every process is told."""
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._prepare(side)
-        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+        return frames, Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+
+    def _schemas(self) -> tuple[StructType, pa.Schema]:
+        """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
         columns = self._list_columns(zone)
         spark_schema = StructType(
             [StructField(n, t) for n, t, _ in columns] + [StructField(JOIN_TIME, TimestampType())]
         )
-        arrow_schema = pa.schema([(n, a) for n, _, a in columns] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
-        run = stream if self.is_streaming else backfill
-        rows = run(job, {side: frames[side] for side in self.sides}, spark_schema, arrow_schema)
-        for conjunct in self.predicate.residual:
-            rows = rows.where(to_sql(conjunct.exact, self._name_column))
-        result = self._finish(rows)
-        if not self.is_streaming:
-            return result
-        return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+        return spark_schema, pa.schema([(n, a) for n, _, a in columns] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
 
     def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
         """The columns of results as they leave the cells, but for their time."""
@@ -232,8 +242,10 @@ class Planned:
             for c in self.carried[side]
         ]
 
-    def _finish(self, rows: DataFrame) -> DataFrame:
-        """The results under their own names."""
+    def _name_results(self, rows: DataFrame) -> DataFrame:
+        """Results under their own names, of those pairs that Spark lets through."""
+        for conjunct in self.predicate.residual:
+            rows = rows.where(to_sql(conjunct.exact, self._name_column))
         names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
         return rows.selectExpr(*names, JOIN_TIME)
 

@@ -172,7 +172,7 @@ class Slid(Planned):
         keys = [(self._internal_name(c), c.type, arrow_type(c, zone)) for c in self._keys]
         return start + keys + [(f"{AGGREGATED}{at}", t, to_arrow(t, zone)) for at, t in enumerate(self._types)]
 
-    def _finish(self, rows: DataFrame) -> DataFrame:
+    def _name_results(self, rows: DataFrame) -> DataFrame:
         source = self.inputs["r"]
         local = isinstance(source.schema[source.time].dataType, TimestampNTZType)
         start, end = (_write_time(micros, local) for micros in ("start", f"start + {self._size}"))

@@ -62,6 +62,12 @@ def test_the_tutorials_of_the_other_verbs_do_what_they_say(tmp_path: Path) -> No
 
 @pytest.mark.guarantee
 @pytest.mark.slow
+def test_the_guide_to_conditions_does_what_it_says(tmp_path: Path) -> None:
+    execute(tmp_path, "docs/guides/conditions.md")
+
+
+@pytest.mark.guarantee
+@pytest.mark.slow
 def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/checkpoints.md")
 

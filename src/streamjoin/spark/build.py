@@ -19,11 +19,12 @@ from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
 from streamjoin.plan.reduction import Reduction
-from streamjoin.predicate import On, Predicate, Schema, parse
+from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
+from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import arrow_type, is_hashable
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
@@ -35,14 +36,15 @@ from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
-from streamjoin.sql.select import JOIN_TIME, Carried, find, quote_path, result_fields
+from streamjoin.sql.on import names_of
+from streamjoin.sql.select import JOIN_TIME, Carried, Field, find, quote_path, result_fields
 
 
 def plan(
     left: Frames,
     right: Frames,
     *,
-    on: On,
+    on: AnyOn,
     window: Window | None,
     how: How,
     time: tuple[str, str],
@@ -66,12 +68,14 @@ class Asked:
     predicate: Predicate
     window: Window
     name: str
+    using: Sequence[str] = ()
+    """The names of columns that are to be equal, where the condition is just that."""
 
 
 def read_join(
     left: Frames,
     right: Frames,
-    on: On,
+    on: AnyOn,
     window: Window | None,
     time: tuple[str, str],
     delay: tuple[Duration | None, Duration | None],
@@ -97,7 +101,7 @@ def read_join(
     check_settings(spark, streaming=inputs["l"].is_streaming)
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
-    predicate = parse(on, schemas["l"], schemas["r"], _ask_spark(inputs))
+    predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
     if window is None:
         implied = predicate.window(time)
         if implied is None:
@@ -107,7 +111,7 @@ def read_join(
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
-    return Asked(spark, inputs, predicate, window, name)
+    return Asked(spark, inputs, predicate, window, name, names_of(on))
 
 
 def _choose_name(name: str, taken: set[str]) -> str:
@@ -165,7 +169,7 @@ class Planned:
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
-        self._reduction = reduction
+        self._reduction, self._using = reduction, asked.using
         schemas = {side: inputs[side].schema for side in SIDES}
         needed = self._choose_columns(select, suffixes, how)
         for conjunct in self.predicate.residual:
@@ -184,8 +188,9 @@ class Planned:
 
     def _choose_columns(self, select: Sequence[str] | None, suffixes: tuple[str, str], how: How) -> list[Carried]:
         """Choose the columns of the result; which ones are to be carried."""
-        self._fields = result_fields({side: self.inputs[side].schema for side in SIDES}, select, suffixes, how)
-        return [field.carried for field in self._fields]
+        schemas = {side: self.inputs[side].schema for side in SIDES}
+        self._fields = result_fields(schemas, select, suffixes, how, self._using)
+        return [carried for field in self._fields for carried in field.sources]
 
     @property
     def is_streaming(self) -> bool:
@@ -246,7 +251,7 @@ class Planned:
         """Results under their own names, of those pairs that Spark lets through."""
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
-        names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
+        names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
         return rows.selectExpr(*names, JOIN_TIME)
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
@@ -308,6 +313,10 @@ class Planned:
     def show_column(self, carried: Carried) -> str:
         """A carried column as people write it."""
         return _show_path(carried.path)
+
+    def _write_field(self, field: Field) -> str:
+        parts = [self._internal_name(carried) for carried in field.sources]
+        return parts[0] if len(parts) == 1 else f"coalesce({', '.join(parts)})"
 
     def _internal_name(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"

@@ -79,8 +79,8 @@ def join(
 def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     """What `join` would do, given its arguments: which index serves what, who meets whom, what is kept how long.
 
-    ``of=sj.aggregate`` or ``of=sj.asof`` asks about those verbs. Prints well in a terminal and in a notebook. `warnings`
-    lists what may make the join slow or its results other than expected.
+    ``of=sj.aggregate`` or ``of=sj.asof`` asks about those verbs. Prints well in a terminal and in a notebook.
+    `warnings` lists what may make the join slow or its results other than expected.
 
     >>> rows = spark.sql("SELECT timestamp '2026-01-05 09:30:00' AS ts, 20.1D AS price")
     >>> plan = explain(rows, rows, on="l.price < r.price AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 MINUTE", time="ts")

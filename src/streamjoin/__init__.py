@@ -4,6 +4,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from streamjoin.advice.advise import advise
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
@@ -21,6 +22,7 @@ __all__ = [
     "Keyed",
     "Scale",
     "StreamJoinError",
+    "advise",
     "between",
     "configure",
     "explain",

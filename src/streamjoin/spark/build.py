@@ -178,7 +178,7 @@ class Planned:
             compile_ahead(self.spark, self.plan)
         frames, sources = {}, {}
         for side in SIDES:
-            frames[side], sources[side] = self._prepare(side)
+            frames[side], sources[side] = self.prepare(side)
         job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
         zone = find_zone(self.spark)
         carried = [
@@ -200,7 +200,7 @@ class Planned:
             return result
         return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
-    def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
+    def prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
 
         In this order because of how Spark's optimizer reasons: a computed column before plain ones that it was computed

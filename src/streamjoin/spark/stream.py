@@ -11,11 +11,12 @@ from pyspark.sql.types import StructType
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.job import Job
-from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
+from streamjoin.flow.metrics import FINGERPRINT, METRICS, NUMBERS, SECONDS, Together
 from streamjoin.spark.collector import collect, place, settle_batches
 from streamjoin.spark.compat import listen_for_ends
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
+from streamjoin.spark.known import remember_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
 from streamjoin.spark.remote import RemoteProcessor, remote
 
@@ -31,7 +32,9 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
     _clean_up_after_queries(left.sparkSession, job.cache)
-    blocks = results.observe(job.name, *list_metrics()).where("block IS NOT NULL")
+    blocks = results.observe(job.name, *list_metrics(), F.max(F.lit(remember_job(job))).alias(FINGERPRINT)).where(
+        "block IS NOT NULL"
+    )
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(remote(collect, arrow), schema)
     together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")

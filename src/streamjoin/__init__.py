@@ -12,6 +12,7 @@ from streamjoin.local.handshake import Handshake
 from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
+    from streamjoin.report.dashboard import dashboard
     from streamjoin.spark.progress import progress
     from streamjoin.spark.session import configure, session
 
@@ -25,6 +26,7 @@ __all__ = [
     "advise",
     "between",
     "configure",
+    "dashboard",
     "explain",
     "join",
     "last",
@@ -36,6 +38,7 @@ __all__ = [
 
 _ON_SPARK = {
     "configure": "streamjoin.spark.session",
+    "dashboard": "streamjoin.report.dashboard",
     "progress": "streamjoin.spark.progress",
     "session": "streamjoin.spark.session",
 }

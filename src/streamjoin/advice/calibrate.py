@@ -33,6 +33,9 @@ BANDS = f"abs(l.x - r.x) <= {BAND} AND abs(l.y - r.y) <= {BAND}"
 FORMULA = f"(l.x - r.x) * (l.x - r.x) + (l.y - r.y) * (l.y - r.y) <= {BAND * BAND}"
 _SPARK_KERNELS: tuple[Kernel, ...] = ("nested", "buckets", "ordered")
 
+_IN = ("row_in", "byte_in", "copy", "byte_copy", "stored", "byte_stored")
+_OUT = ("row_out", "byte_out")
+
 Trial = tuple[float, int]
 """Rows per second and side, and from how many values theirs are."""
 TRIALS: Mapping[str, Trial] = {"fixed cost": (10, 1_000), "rows": (60_000, 30_000), "results": (20_000, 250)}
@@ -104,13 +107,12 @@ def fit_spark(constants: Constants, measured: Mapping[str, float], cores: int) -
     constants = replace(constants, batch=max(measured["fixed cost"] - spent, 0.01) * 1e9)
     if "rows" not in measured:
         return constants
-    ratio = _find_ratio("rows", measured["rows"], constants, expect, ("row_in", "byte_in", "copy", "byte_copy"))
-    every = ("row_in", "byte_in", "copy", "byte_copy", "row_out", "byte_out")
-    constants = _multiply(constants, every, ratio)
+    ratio = _find_ratio("rows", measured["rows"], constants, expect, _IN)
+    constants = _multiply(constants, (*_IN, *_OUT), ratio)
     if "results" not in measured:
         return constants
-    ratio = _find_ratio("results", measured["results"], constants, expect, ("row_out", "byte_out"))
-    return _multiply(constants, ("row_out", "byte_out"), ratio)
+    ratio = _find_ratio("results", measured["results"], constants, expect, _OUT)
+    return _multiply(constants, _OUT, ratio)
 
 
 def _find_ratio(

@@ -43,15 +43,26 @@ class KernelCosts:
     """A row in the range."""
 
     def estimate(
-        self, kernel: Kernel, rows: float, candidates: float, matches: float, *, checked: bool = False
+        self,
+        kernel: Kernel,
+        rows: float,
+        candidates: float,
+        matches: float,
+        *,
+        checked: bool = False,
+        segments: int = 1,
+        builds: float = 1.0,
     ) -> float:
         """A probe of so many stored rows, of which the index narrows to `candidates`, with its share of the building.
 
         - nested: rows · pair + look · min(rows, 128 · matches): a strip that holds a match is looked at again
-        - buckets: start / (rows + 1) + build + probe + candidate · candidates
-        - ordered: build + step · log2(rows + 2) + candidate · candidates
+        - buckets: segments · probe + candidate · candidates + builds · (build + segments · start / (rows + 1))
+        - ordered: segments · step · log2(rows / segments + 2) + candidate · candidates + builds · build
         - compiled: rows · pair
         - and for each match a check, where compiled code must see it (`checked`)
+
+        Rows lie in `segments` of equal size, each with an index of its own; for each probe there are `builds` rows that
+        are put into one, about one where a cell stores as many rows as probe in it.
 
         >>> KernelCosts().estimate("nested", 1000, 1000, 0)
         100.0
@@ -61,11 +72,11 @@ class KernelCosts:
             case "nested":
                 return rows * self.nested_pair + min(rows, STRIP * matches) * self.nested_look + checks
             case "buckets":
-                index = self.buckets_start / (rows + 1) + self.buckets_build + self.buckets_probe
-                return index + self.buckets_candidate * candidates + checks
+                built = builds * (self.buckets_build + segments * self.buckets_start / (rows + 1))
+                return segments * self.buckets_probe + self.buckets_candidate * candidates + built + checks
             case "ordered":
-                steps = self.ordered_step * math.log2(rows + 2)
-                return self.ordered_build + steps + self.ordered_candidate * candidates + checks
+                steps = segments * self.ordered_step * math.log2(rows / segments + 2)
+                return steps + self.ordered_candidate * candidates + builds * self.ordered_build + checks
             case "compiled":
                 return rows * self.compiled_pair
 

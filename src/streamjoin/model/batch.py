@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 from streamjoin.model.constants import SHIPPED, Constants
-from streamjoin.model.copies import Copies, find_sent_rate, find_shuffle_rate
+from streamjoin.model.copies import Copies, find_sent_rate, find_shuffle_rate, find_stored_rate
 from streamjoin.model.demand import Demand
-from streamjoin.model.kernels import Probe, estimate_probe, find_cheapest_kernel
+from streamjoin.model.kernels import Probe, estimate_cheapest
 from streamjoin.model.outputs import find_output_rate
 from streamjoin.model.pairs import count_partners, find_reach
 
@@ -19,7 +19,7 @@ _PANES = 16
 class Work:
     """Seconds of one core for each second of event time, once the windows are full.
 
-    `rows` are read and packed in tasks of their own; the rest is the cells' work.
+    `rows` are read and packed in tasks of their own; the rest is the cells' work: `copies` are sent and stored.
     """
 
     rows: float
@@ -44,7 +44,8 @@ def estimate_work(copies: Copies, demand: Demand, constants: Constants = SHIPPED
     >>> from streamjoin.layout.base import Cost
     >>> from streamjoin.model.pairs import Sides
     >>> from streamjoin.spec.window import within
-    >>> constants = Constants(row_in=8000, byte_in=0, copy=200, byte_copy=0, row_out=510, byte_out=0)
+    >>> by_bytes = {"byte_in": 0, "byte_copy": 0, "byte_stored": 0, "byte_out": 0}
+    >>> constants = Constants(row_in=8000, copy=200, stored=0, row_out=510, **by_bytes)
     >>> demand = Demand(within("1 minute"), Sides.equal(10_000), 4.2e-6)
     >>> work = estimate_work(Copies(2, Cost(2, 2), Cost(1, 1)), demand, constants)
     >>> f"{work.rows:.3f} {work.copies:.3f} {work.results:.3f}"
@@ -59,6 +60,8 @@ def estimate_work(copies: Copies, demand: Demand, constants: Constants = SHIPPED
         * (
             find_sent_rate(copies, rates) * constants.copy
             + find_shuffle_rate(copies, rates, widths) * constants.byte_copy
+            + find_stored_rate(copies, rates) * constants.stored
+            + find_stored_rate(copies, rates, widths) * constants.byte_stored
         ),
         probes=estimate_probes(copies, demand, constants, interval=interval),
         results=results * (constants.row_out + demand.result_width * constants.byte_out) * _NANOSECOND,
@@ -73,16 +76,26 @@ def estimate_probes(copies: Copies, demand: Demand, constants: Constants = SHIPP
     """
     window, rates, narrowing = demand.window, demand.rates, demand.narrowing
     partners, shares = count_partners(window, rates), copies.shares
+    stored, sent = find_stored_rate(copies, rates), find_sent_rate(copies, rates)
     sides = (
         (rates.left, copies.left.sent, partners.left, shares.right),
         (rates.right, copies.right.sent, partners.right, shares.left),
     )
     seconds, segments = 0.0, count_segments(demand, interval)
-    for rate, sent, found, share in sides:
-        probe = Probe(found * share, found * narrowing.candidates / sent, found * demand.hit_rate / sent)
-        checked = narrowing.checked
-        kernel = find_cheapest_kernel(narrowing.kernels, probe, segments=segments, checked=checked, constants=constants)
-        seconds += rate * sent * estimate_probe(kernel, probe, segments=segments, checked=checked, constants=constants)
+    for rate, cells, found, share in sides:
+        probe = Probe(found * share, found * narrowing.candidates / cells, found * demand.hit_rate / cells)
+        seconds += (
+            rate
+            * cells
+            * estimate_cheapest(
+                narrowing.kernels,
+                probe,
+                segments=segments,
+                builds=stored / sent if sent else 0.0,
+                checked=narrowing.checked,
+                constants=constants,
+            )
+        )
     return seconds
 
 

@@ -22,7 +22,13 @@ class Probe:
 
 
 def estimate_probe(
-    kernel: Kernel, probe: Probe, *, segments: int = 1, checked: bool = False, constants: Constants = SHIPPED
+    kernel: Kernel,
+    probe: Probe,
+    *,
+    segments: int = 1,
+    builds: float = 1.0,
+    checked: bool = False,
+    constants: Constants = SHIPPED,
 ) -> float:
     """Seconds of a probe in a window of so many equal segments, with its share of what building them takes.
 
@@ -30,28 +36,26 @@ def estimate_probe(
     >>> [f"{estimate_probe(kernel, probe):.2g}" for kernel in ("nested", "buckets", "ordered", "compiled")]
     ['1.2e-05', '1.1e-07', '6.3e-07', '5e-05']
     """
-    part = (probe.rows / segments, probe.candidates / segments, probe.matches / segments)
-    return _NANOSECOND * segments * constants.estimate(kernel, *part, checked=checked)
+    met = (probe.rows, probe.candidates, probe.matches)
+    return _NANOSECOND * constants.estimate(kernel, *met, checked=checked, segments=segments, builds=builds)
 
 
-def find_cheapest_kernel(
+def estimate_cheapest(
     kernels: Iterable[Kernel],
     probe: Probe,
     *,
     segments: int = 1,
+    builds: float = 1.0,
     checked: bool = False,
     constants: Constants = SHIPPED,
-) -> Kernel:
-    """The kernel of these that serves a probe for least.
+) -> float:
+    """The same in the kernel of these that serves the probe for least.
 
-    >>> find_cheapest_kernel(("nested", "buckets"), Probe(100, 100, 0)), find_cheapest_kernel(
-    ...     ("nested", "buckets"), Probe(100_000, 10, 4))
-    ('nested', 'buckets')
+    >>> estimate_cheapest(("nested", "buckets"), Probe(100, 100, 0)) == estimate_probe("nested", Probe(100, 100, 0))
+    True
     """
-    return min(
-        kernels,
-        key=lambda kernel: estimate_probe(kernel, probe, segments=segments, checked=checked, constants=constants),
-    )
+    given = {"segments": segments, "checked": checked, "constants": constants}
+    return min(estimate_probe(kernel, probe, builds=builds, **given) for kernel in kernels)  # type: ignore[arg-type]
 
 
 def find_comparison_speed(constants: Constants = SHIPPED) -> float:

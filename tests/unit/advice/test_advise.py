@@ -202,7 +202,7 @@ def test_a_hot_key_is_seen_in_a_sample_and_not_dealt_to_one_cell(tmp_path: Path)
     ids=["right", "wrong layout", "too short", "too long"],
 )
 def test_whether_the_running_layout_and_interval_are_right(running: Running, layout: bool, interval: bool) -> None:
-    constants = Constants(batch=5e8, cell=5e7, row_in=8e3, copy=2e3, row_out=500, byte_in=0, byte_copy=0, byte_out=0)
+    constants = Constants(batch=5e8, cell=5e7, row_in=8e3, copy=2e3, row_out=500, stored=0)
     question = replace(sj.advise(**GIVEN, rates=1000, p=1e-5).question, running=running)
     found = answer(question, Machine(2, constants), "made up")
     assert (found.layout_is_right, found.interval_is_right) == (layout, interval)

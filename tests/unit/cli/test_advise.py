@@ -120,8 +120,8 @@ def test_spark_constants_are_found_again_from_what_trials_would_take() -> None:
     """A machine that is slower by known factors: the fit finds them from the seconds of three trials."""
     slow = Constants(
         batch=2 * SHIPPED.batch,
-        **{name: 3 * getattr(SHIPPED, name) for name in ("row_in", "byte_in", "copy", "byte_copy")},
-        **{name: 5 * getattr(SHIPPED, name) for name in ("row_out", "byte_out")},
+        **{name: 3 * getattr(SHIPPED, name) for name in measured._IN},
+        **{name: 5 * getattr(SHIPPED, name) for name in measured._OUT},
     )
     seconds = {}
     for name, trial in measured.TRIALS.items():

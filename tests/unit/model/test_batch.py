@@ -30,7 +30,9 @@ DEMAND = Demand(within("10 seconds"), Sides(100, 10), 0.001)
 
 def test_work_by_hand() -> None:
     """100 and 10 rows a second, of which 3 and 2 copies are sent; 100 * 10 * 20 s * 0.001 = 20 results a second."""
-    constants = Constants(row_in=1e9, copy=1e8, row_out=1e7, byte_in=0, byte_copy=0, byte_out=0)
+    constants = Constants(
+        row_in=1e9, copy=1e8, row_out=1e7, byte_in=0, byte_copy=0, byte_out=0, stored=0, byte_stored=0
+    )
     work = estimate_work(Copies(6, Cost(3, 3), Cost(2, 2)), DEMAND, constants)
     assert (work.rows, work.copies, work.results) == pytest.approx((110, 32, 0.2))
     assert work.total == pytest.approx(142.2 + work.probes)
@@ -39,11 +41,20 @@ def test_work_by_hand() -> None:
 def test_bytes_by_hand() -> None:
     """A stored row has 28 bytes beside its columns and keys; a result those of both rows and its time."""
     demand = replace(DEMAND, widths=Sides(64, 100), keys=Sides(8, 12))  # 100 and 140 bytes in all
-    constants = Constants(row_in=0, copy=0, row_out=0, byte_in=1e9, byte_copy=1e8, byte_out=1e7)
+    constants = Constants(
+        row_in=0, copy=0, row_out=0, stored=0, byte_in=1e9, byte_copy=1e8, byte_out=1e7, byte_stored=0
+    )
     work = estimate_work(Copies(6, Cost(3, 3), Cost(2, 2)), demand, constants)
     assert work.rows == pytest.approx(100 * 100 + 10 * 140)
     assert work.copies == pytest.approx((3 * 100 * 100 + 2 * 10 * 140) / 10)
     assert work.results == pytest.approx(20 * (64 + 100 + 8) / 100)
+
+
+def test_stored_copies_by_hand() -> None:
+    """1 of 6 copies of a left row is stored, 2 of 2 of a right one."""
+    constants = Constants(copy=0, byte_copy=0, stored=1e9, byte_stored=1e7)
+    work = estimate_work(Copies(6, Cost(6, 1), Cost(2, 2)), DEMAND, constants)
+    assert work.copies == pytest.approx(120 + 120 * (32 + 8 + 28) / 100)
 
 
 @pytest.mark.parametrize("grid", [Grid(1, 1), Grid(1, 4), Grid(2, 2), Grid(4, 4)], ids=str)

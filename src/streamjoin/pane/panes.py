@@ -81,6 +81,11 @@ class Panes:
         return len(self._closed) + len(self._open)
 
     @property
+    def closed(self) -> int:
+        """How many panes are closed; each is one segment, and they come before those of the open pane."""
+        return len(self._closed)
+
+    @property
     def rows(self) -> int:
         """How many rows are held, expired ones included whose segment has not gone yet."""
         return sum(held.rows for held in self._iter_held())

@@ -1,7 +1,7 @@
 """Joins whose cost is predicted and measured: rows as files, replayed in micro-batches, and what Spark said of each.
 
-Three sets: `FIT`, on which the shipped constants of the model are fitted; `BATCHES`, whose seconds are predicted; and
-`LAYOUTS`, each of them run in several layouts. Measurements are kept in a file, so that they can be taken in pieces.
+Two sets: `BATCHES`, whose seconds are predicted, and `LAYOUTS`, each of them run in several layouts. The constants of
+the model are fitted on none of them, but on other tables in ``benchmarks/results``.
 """
 
 import json
@@ -79,8 +79,6 @@ class Case:
         keys = np.where(rng.random(count) < self.hot, 0, rng.integers(1, self.keys + 1, count))
         names = ("x", "y") if side == "left" else ("a", "b")
         pad = np.frombuffer(rng.bytes(count * self.pad // 2), np.uint8)
-        letters = pa.array(pad.tobytes().hex().encode(), pa.uint8()) if False else None
-        del letters
         return pa.table(
             {
                 "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
@@ -105,27 +103,6 @@ def _case(name: str, left: float, right: float | None = None, window: Any = 30, 
     return Case(name, left, left if right is None else right, spans, **more)
 
 
-FIT = [
-    _case("fit small", 1_000, layout="Grid(1, 1)"),
-    _case("fit 5 k", 5_000),
-    _case("fit 20 k", 20_000),
-    _case("fit 40 k", 40_000, window=20),
-    _case("fit wide", 10_000, pad=100),
-    _case("fit wider", 10_000, pad=400, values=20_000),
-    _case("fit results", 10_000, values=3_000),
-    _case("fit many results", 6_000, values=1_500),
-    _case("fit wide results", 5_000, values=2_500, pad=100, layout="Grid(2, 2)"),
-    _case("fit 4 x 4", 10_000, layout="Grid(4, 4)"),
-    _case("fit 4 x 4 wide", 8_000, layout="Grid(4, 4)", pad=200),
-    _case("fit scale 16", 10_000, layout="Scale(16)"),
-    _case("fit scale 4 wide", 10_000, layout="Scale(4)", pad=200),
-    _case("fit long", 2_500, window=150),
-    _case("fit uneven", 20_000, 2_000, layout="Grid(4, 1)"),
-    _case("fit keyed 16", 10_000, layout="Keyed(16)"),
-    _case("fit equality", 10_000, on="equality", layout="Keyed(8)"),
-    _case("fit formula", 2_500, on="formula"),
-]
-
 BATCHES = [
     _case("8 k, 45 s", 8_000, window=45),
     _case("30 k, 20 s", 30_000, window=20),
@@ -141,38 +118,22 @@ BATCHES = [
     _case("300-byte rows, 10 matches, Grid(2, 2)", 5_000, values=3_000, pad=300, layout="Grid(2, 2)"),
 ]
 
+_DEALT = ("Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)")
+_OBLONG = ("Grid(4, 4)", "Grid(16, 1)", "Grid(1, 16)", "Scale(16)")
+
 LAYOUTS = {
-    _case("200-byte rows", 6_000, pad=200): ["Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)"],
-    _case("10 : 1 rates, formula", 10_000, 1_000, on="formula"): [
-        "Grid(4, 4)",
-        "Grid(16, 1)",
-        "Grid(1, 16)",
-        "Scale(16)",
-    ],
-    _case("10 : 1 rates", 20_000, 2_000): ["Grid(4, 4)", "Grid(16, 1)", "Grid(8, 2)", "Scale(16)", "Keyed(16)"],
-    _case("hot key", 2_000, on="equality", hot=0.1): ["Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)"],
-    _case("equality", 10_000, on="equality"): ["Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)"],
-    _case("narrow rows", 10_000): ["Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)"],
-    _case("400-byte rows, 1 : 8", 1_500, 12_000, pad=400, values=20_000): [
-        "Grid(4, 4)",
-        "Grid(1, 16)",
-        "Grid(2, 8)",
-        "Scale(16)",
-    ],
-    _case("formula, 300-byte rows", 2_000, on="formula", pad=300, values=20_000): [
-        "Grid(4, 4)",
-        "Scale(16)",
-        "Grid(1, 16)",
-    ],
-    _case("long window", 2_500, window=120, pad=50): ["Grid(4, 4)", "Scale(16)", "Keyed(16)", "Cell(16)"],
-    _case("200-byte rows, equality", 6_000, pad=200, on="equality"): [
-        "Grid(4, 4)",
-        "Scale(16)",
-        "Keyed(16)",
-        "Cell(16)",
-    ],
+    _case("200-byte rows", 6_000, pad=200): _DEALT,
+    _case("10 : 1, formula", 10_000, 1_000, on="formula"): _OBLONG,
+    _case("10 : 1", 20_000, 2_000): ("Grid(16, 1)", *_DEALT),
+    _case("hot key", 2_000, on="equality", hot=0.1): _DEALT,
+    _case("equality", 10_000, on="equality"): _DEALT,
+    _case("narrow rows", 10_000): _DEALT,
+    _case("1 : 8, 400-byte rows", 1_500, 12_000, pad=400, values=20_000): _OBLONG,
+    _case("formula, 300-byte rows", 2_000, on="formula", pad=300, values=20_000): _OBLONG,
+    _case("long window", 2_500, window=120, pad=50): _DEALT,
+    _case("equality, 200-byte rows", 6_000, pad=200, on="equality"): _DEALT,
 }
-"""A join, and the layouts that are compared; `auto` for 16 partitions and `Grid(1, 2)` run beside them."""
+"""Joins, and the layouts of 16 cells that are compared, `auto` for 16 partitions among them; `Grid(1, 2)` runs beside."""
 
 
 def list_layout_cases() -> Iterator[Case]:

@@ -116,7 +116,7 @@ def report_layouts() -> None:
         table.append(["mean", "", *means, "", ""])
     about = (
         f"CPU seconds per million rows on local[{CORES}] of layouts with 16 cells and of Grid(1, 2), and by how much "
-        "the one that the model puts first, always Grid(1, 2), and auto for 16 partitions are above the best. `differ`: "
+        "the model's first, always Grid(1, 2), and auto for 16 partitions are above the best; `differ`: "
         "the worst to the best."
     )
     header = ["join", "advised", "its regret", "of Grid(1, 2)", "of auto", "differ", "measured"]

@@ -133,7 +133,7 @@ LAYOUTS = {
     _case("long window", 2_500, window=120, pad=50): _DEALT,
     _case("equality, 200-byte rows", 6_000, pad=200, on="equality"): _DEALT,
 }
-"""Joins, and the layouts of 16 cells that are compared, `auto` for 16 partitions among them; `Grid(1, 2)` runs beside."""
+"""Joins, and the layouts of 16 cells that are compared, `auto` for 16 partitions among them; `Grid(1, 2)` runs too."""
 
 
 def list_layout_cases() -> Iterator[Case]:

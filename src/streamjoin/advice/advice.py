@@ -91,8 +91,10 @@ class Advice:
 
     @property
     def runner_up(self) -> Estimate | None:
-        """The best of the other layouts."""
-        return self.others[0] if self.others else None
+        """The best of the layouts that deal otherwise: of another kind, or of another shape with as many cells."""
+        best = self.layout
+        differ = (e for e in self.others if type(e.layout) is not type(best) or e.layout.cells == best.cells)
+        return next(differ, None)
 
     @cached_property
     def smallest(self) -> Estimate | None:
@@ -139,8 +141,7 @@ class Advice:
                 part: getattr(best.work, part) for part in ("rows", "copies", "probes", "results", "total")
             },
             "limit": best.limit,
-            "runner_up": runner_up
-            and {"layout": str(runner_up.layout), "batch_seconds": self._at_interval(runner_up).seconds},
+            "runner_up": runner_up and {"layout": str(runner_up.layout), "batch_seconds": runner_up.seconds},
             "rates": [demand.rates.left, demand.rates.right],
             "p": demand.hit_rate,
             "row_bytes": [demand.widths.left, demand.widths.right],
@@ -176,10 +177,6 @@ class Advice:
             return False
         return running.seconds <= running.interval and running.interval <= 2 * self.interval
 
-    def _at_interval(self, estimate: Estimate) -> Estimate:
-        q = self.question
-        return estimate_layout(estimate.layout, q.plan, q.demand, self.machine, self.interval)
-
     def list_lines(self) -> Iterator[tuple[str, str]]:
         """Headings, each with a sentence."""
         demand, best = self.question.demand, self.best
@@ -205,7 +202,7 @@ class Advice:
         yield "Latency", f"{best.latency:.2g} s on average, from a row's arrival to the results it completes"
         yield "Limited by", f"{_LIMITS[best.limit]} ({self._share_of_limit():.0%} of a micro-batch's seconds)"
         if self.runner_up is not None:
-            other = self._at_interval(self.runner_up)
+            other = self.runner_up
             more = other.seconds / best.seconds - 1
             state = other.state_bytes / best.state_bytes - 1
             yield "Runner-up", f"{other.layout}: {more:+.0%} seconds a micro-batch, {state:+.0%} state"
@@ -269,9 +266,9 @@ def answer(
     """The best layout and interval, and the others behind it."""
     degrees = [cells] if cells else list_degrees(machine.cores)
     ranked = rank_layouts(question.plan, question.demand, machine, degrees, interval)
-    best, *others = ranked
-    chosen = interval or choose_interval(best.fixed, (best.seconds - best.fixed) / best.interval) or USUAL
-    best = estimate_layout(best.layout, question.plan, question.demand, machine, chosen)
+    first = ranked[0]
+    chosen = interval or choose_interval(first.fixed, (first.seconds - first.fixed) / first.interval) or USUAL
+    best, *others = (estimate_layout(e.layout, question.plan, question.demand, machine, chosen) for e in ranked)
     return Advice(question, machine, best, tuple(others), calibrated)
 
 

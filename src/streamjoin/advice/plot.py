@@ -86,6 +86,7 @@ def _dress(axes: Any, unit: str, title: str) -> None:
     axes.set_xlabel("cells")
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title(title, fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7)

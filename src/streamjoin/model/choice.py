@@ -156,7 +156,7 @@ def rank_layouts(
     ranked: list[Estimate] = []
     while estimates:
         close = [e for e in estimates if e.seconds <= CLOSE * estimates[0].seconds]
-        ranked.append(min(close, key=lambda e: (e.work.total, e.layout.cells)))
+        ranked.append(min(close, key=lambda e: (float(f"{e.work.total:.2g}"), e.seconds, e.layout.cells)))
         estimates.remove(ranked[-1])
     return ranked
 

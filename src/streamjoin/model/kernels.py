@@ -3,7 +3,6 @@
 The formulae and their constants are those that kernels are chosen by: ``kernel/costs.py``.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamjoin.kernel.costs import Kernel
@@ -38,24 +37,6 @@ def estimate_probe(
     """
     met = (probe.rows, probe.candidates, probe.matches)
     return _NANOSECOND * constants.estimate(kernel, *met, checked=checked, segments=segments, builds=builds)
-
-
-def estimate_cheapest(
-    kernels: Iterable[Kernel],
-    probe: Probe,
-    *,
-    segments: int = 1,
-    builds: float = 1.0,
-    checked: bool = False,
-    constants: Constants = SHIPPED,
-) -> float:
-    """The same in the kernel of these that serves the probe for least.
-
-    >>> estimate_cheapest(("nested", "buckets"), Probe(100, 100, 0)) == estimate_probe("nested", Probe(100, 100, 0))
-    True
-    """
-    given = {"segments": segments, "checked": checked, "constants": constants}
-    return min(estimate_probe(kernel, probe, builds=builds, **given) for kernel in kernels)  # type: ignore[arg-type]
 
 
 def find_comparison_speed(constants: Constants = SHIPPED) -> float:

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from streamjoin.model.constants import SHIPPED, Constants
 from streamjoin.model.copies import Copies, find_sent_rate, find_shuffle_rate, find_stored_rate
 from streamjoin.model.demand import Demand
-from streamjoin.model.kernels import Probe, estimate_cheapest
+from streamjoin.model.kernels import Probe, estimate_probe
 from streamjoin.model.outputs import find_output_rate
 from streamjoin.model.pairs import count_partners, find_reach
 
@@ -81,21 +82,17 @@ def estimate_probes(copies: Copies, demand: Demand, constants: Constants = SHIPP
         (rates.left, copies.left.sent, partners.left, shares.right),
         (rates.right, copies.right.sent, partners.right, shares.left),
     )
-    seconds, segments = 0.0, count_segments(demand, interval)
+    cost = partial(
+        estimate_probe,
+        segments=count_segments(demand, interval),
+        builds=stored / sent if sent else 0.0,
+        checked=narrowing.checked,
+        constants=constants,
+    )
+    seconds = 0.0
     for rate, cells, found, share in sides:
         probe = Probe(found * share, found * narrowing.candidates / cells, found * demand.hit_rate / cells)
-        seconds += (
-            rate
-            * cells
-            * estimate_cheapest(
-                narrowing.kernels,
-                probe,
-                segments=segments,
-                builds=stored / sent if sent else 0.0,
-                checked=narrowing.checked,
-                constants=constants,
-            )
-        )
+        seconds += rate * cells * min(cost(kernel, probe) for kernel in narrowing.kernels)
     return seconds
 
 

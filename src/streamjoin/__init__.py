@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from streamjoin.advice.advise import advise
 from streamjoin.errors import StreamJoinError
-from streamjoin.join import explain, join
+from streamjoin.join import check, explain, flush, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
 from streamjoin.local.handshake import Handshake
 from streamjoin.spec.window import between, last, tumbling, within
@@ -27,9 +27,11 @@ __all__ = [
     "StreamJoinError",
     "advise",
     "between",
+    "check",
     "configure",
     "dashboard",
     "explain",
+    "flush",
     "join",
     "last",
     "progress",

@@ -36,7 +36,10 @@ LEFT, RIGHT = ([10, 12], [20], [13, 17, 18]), ([10], [19, 21], [15, 16, 18])
 
 @pytest.mark.parametrize(
     ("given", "seconds_each"),
-    [("2 seconds", (2, 2)), (("500 milliseconds", "9 seconds"), (0.5, 9))],
+    [
+        pytest.param("2 seconds", (2, 2), marks=pytest.mark.slow),
+        (("500 milliseconds", "9 seconds"), (0.5, 9)),
+    ],
     ids=str,
 )
 def test_a_delay_for_each_side_or_one_for_both(
@@ -99,6 +102,21 @@ def test_a_stream_without_watermark_and_delay_is_refused_with_what_to_write(
     assert f"the {lacking} input has no watermark" in str(refusal.value)
     assert 'delay="10 seconds"' in str(refusal.value)
     assert f'{lacking}.withWatermark("ts", "10 seconds")' in str(refusal.value)
+
+
+def test_a_delay_beside_a_watermark_of_its_own_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    plain = seconds(tmp_path, [1]).stream(spark)
+    own = plain.withWatermark("ts", "1 second")
+    for sides, delay in (
+        ((own, own), "1 second"),
+        ((plain, own), "1 second"),
+        ((own, plain), ("1 second", "2 seconds")),
+    ):
+        with pytest.raises(
+            sj.StreamJoinError, match=r"delay: got '1 second', but the (left|right) input has a watermark"
+        ):
+            joined(*sides, delay=delay)
+    joined(own, plain, delay=(None, "1 second"))
 
 
 @pytest.mark.parametrize("delay", ["-1 seconds", "soon", 5, ("1 second", "-2 ms"), ("1 second",), ["1 second"] * 3])
@@ -191,6 +209,7 @@ def test_windows_of_results_are_complete_when_they_are_emitted(spark: SparkSessi
     assert {micros(row.window.start) // SECOND: row.pairs for row in found.rows} == of_window
 
 
+@pytest.mark.slow
 def test_a_stream_that_falls_silent_does_not_keep_the_other_s_rows(spark: SparkSession, tmp_path: Path) -> None:
     left = [list(range(1, 50)), [100], [200], [300], [400]]
     right = [[1], [100], [200], [300], [400]]

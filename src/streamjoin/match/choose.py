@@ -55,7 +55,8 @@ def choose(
         x, y = (bucketed[0], bucketed[1]) if len(bucketed) == 2 else _alone(bucketed[0], dimensions)
         offer(Choice("buckets", x, y), touched)
     if best is not None:
-        offer(Choice("ordered", best, None), share[best] * rows)
+        sorted_by = min(order, key=lambda k: share[k])
+        offer(Choice("ordered", sorted_by, None), share[sorted_by] * rows)
     if kernel != "auto" and kernel in options:
         return options[kernel][1]
     return min(options.values(), key=lambda option: option[0])[1]
@@ -75,7 +76,7 @@ def selectivity(dimension: Dimension, column: Array, *, buckets: bool = False) -
     if len(sample) < 2:
         return 1.0
     if dimension.width is None:
-        return 0.5
+        return dimension.share
     half = dimension.width / 2
     if buckets and not dimension.is_equality:
         half += (dimension.width + (column.dtype.kind != "f")) / 2

@@ -18,29 +18,32 @@ from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
-from streamjoin.predicate import On, Predicate, Schema, parse
+from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
+from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import arrow_type, is_hashable
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
+from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
-from streamjoin.sql.select import JOIN_TIME, Carried, find, quote_path, result_fields
+from streamjoin.sql.on import names_of
+from streamjoin.sql.select import JOIN_TIME, Carried, Field, find, quote_path, result_fields
 
 
 def plan(
     left: Frames,
     right: Frames,
     *,
-    on: On,
+    on: AnyOn,
     window: Window | None,
     how: How,
     time: tuple[str, str],
@@ -68,7 +71,7 @@ def plan(
     check_settings(spark, streaming=inputs["l"].is_streaming)
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
-    predicate = parse(on, schemas["l"], schemas["r"], _ask_spark(inputs))
+    predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
     if window is None:
         implied = predicate.window(time)
         if implied is None:
@@ -78,7 +81,7 @@ def plan(
     if isinstance(window, Last | Both):
         raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
-    return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
+    return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name, names_of(on))
 
 
 def _choose_name(name: str, taken: set[str]) -> str:
@@ -128,14 +131,15 @@ class Planned:
         layout: Layout | None,
         suffixes: tuple[str, str],
         name: str,
+        using: Sequence[str],
     ) -> None:
         self.spark, self.inputs, self.window, self._name = spark, inputs, window, name
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
-        self._fields = result_fields(schemas, select, suffixes, how)
-        needed = [field.carried for field in self._fields]
+        self._fields = result_fields(schemas, select, suffixes, how, using)
+        needed = [carried for field in self._fields for carried in field.sources]
         for conjunct in self.predicate.residual:
             needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
         self.carried: dict[Side, list[Carried]] = {
@@ -169,10 +173,27 @@ class Planned:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
+        frames, job = self.to_job()
+        run = stream if self.is_streaming else backfill
+        result = self._name_results(run(job, frames["l"], frames["r"], *self._schemas()))
+        if not self.is_streaming:
+            return result
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+
+    def waiting(self, checkpoint: str) -> DataFrame:
+        """The rows that wait unmatched in a checkpoint, as a batch of results."""
+        _, job = self.to_job()
+        return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas()))
+
+    def to_job(self) -> tuple[dict[Side, DataFrame], Job]:
+        """Each side as its emitter is given it, and what every process is told."""
         frames, sources = {}, {}
         for side in SIDES:
-            frames[side], sources[side] = self.prepare(side)
-        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+            frames[side], sources[side] = self._prepare(side)
+        return frames, Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+
+    def _schemas(self) -> tuple[StructType, pa.Schema]:
+        """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
         carried = [
             (self._internal_name(c), c.type, arrow_type(c, zone))
@@ -182,18 +203,16 @@ class Planned:
         spark_schema = StructType(
             [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
         )
-        arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
-        run = stream if self.is_streaming else backfill
-        rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
+        return spark_schema, pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
+
+    def _name_results(self, rows: DataFrame) -> DataFrame:
+        """Results under their own names, of those pairs that Spark lets through."""
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
-        names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
-        result = rows.selectExpr(*names, JOIN_TIME)
-        if not self.is_streaming:
-            return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+        names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
+        return rows.selectExpr(*names, JOIN_TIME)
 
-    def prepare(self, side: Side) -> tuple[DataFrame, Source]:
+    def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
 
         In this order because of how Spark's optimizer reasons: a computed column before plain ones that it was computed
@@ -248,6 +267,10 @@ class Planned:
 
     def _report_names(self) -> list[str]:
         return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
+
+    def _write_field(self, field: Field) -> str:
+        parts = [self._internal_name(carried) for carried in field.sources]
+        return parts[0] if len(parts) == 1 else f"coalesce({', '.join(parts)})"
 
     def _internal_name(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"

@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
 
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, Range
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
 from streamjoin.spark.settings import advise
-from streamjoin.spec.duration import format_duration
+from streamjoin.spec.duration import UNITS, format_duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
 from streamjoin.spec.window import Between, Tumbling
 from streamjoin.worker.expiry import find_retention
 
 _MANY_COLUMNS = 12
+_LONG_DELAY = 10
+"""A delay of so many times the window is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def _explain_condition(planned: Planned) -> str:
 
 
 def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
-    if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band):
+    if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band | Range):
         return "Spark, after the join, on what the rest lets through"
     match conjunct:
         case Equi():
@@ -84,6 +86,9 @@ def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
             if conjunct in planned.predicate.residual:
                 return f"{index} narrows, Spark decides after the join"
             return index if conjunct.decides else f"{index} narrows, compiled code decides"
+        case Range():
+            decider = "Spark decides after the join" if conjunct.check is None else "compiled code decides"
+            return f"sorted index narrows by an interval of each row's own, {decider}"
         case Compiled():
             return "compiled code, on what the indexes let through"
         case Evaluated():
@@ -177,7 +182,9 @@ def _explain_state(planned: Planned) -> str:
 
 def _find_warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
     conjuncts = planned.predicate.conjuncts
-    if not any(isinstance(c, Equi) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts):
+    if not any(
+        isinstance(c, Equi | Range) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts
+    ):
         one_end = any(isinstance(c, Band) for c in conjuncts)
         found = "one end of a band narrows little" if one_end else "no part of the condition narrows"
         compared = "a large part of the pairs" if one_end else "every pair"
@@ -191,13 +198,13 @@ def _find_warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str
             f"{carried} columns are kept in state and moved with every result: name those that are needed with "
             'select=["l.id", ...]'
         )
-    for side in SIDES:
-        delay = planned.inputs[side].delay
-        if delay is not None and delay > stays:
-            yield (
-                f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window keeps a row "
-                f"({format_duration(stays)}): most of what is kept waits for late rows"
-            )
+    delays = {delay: NAMED[side] for side in SIDES if (delay := planned.inputs[side].delay) is not None}
+    longest = max(delays, default=0)
+    if longest > max(stays * _LONG_DELAY, UNITS["minute"]):
+        yield (
+            f"the {delays[longest]} stream's delay of {format_duration(longest)} is much longer than the window keeps "
+            f"a row ({format_duration(stays)}): most of what is kept waits for late rows"
+        )
     if planned.is_streaming and planned.idle > planned.layout.cells:
         yield (
             f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a "

@@ -7,9 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.emit import read_rows
-from streamjoin.flow.job import Job
 from streamjoin.pane import Rows
 from streamjoin.plan import Plan
 from streamjoin.predicate import On
@@ -28,10 +26,8 @@ def sample_frames(
         *(left, right), on=on, window=window, how=how, time=time, delay=none, select=None, layout=None,
         suffixes=("_l", "_r"), name="streamjoin",
     )  # fmt: skip
-    prepared = {side: planned.prepare(side) for side in SIDES}
-    sources = {side: source for side, (_, source) in prepared.items()}
-    job = Job("sample", planned.key, planned.plan, planned.layout, 1, sources, CacheSpec("", None))
-    spans = {side: _find_span(frame, source.time) for side, (frame, source) in prepared.items()}
+    frames, job = planned.to_job()
+    spans = {side: _find_span(frames[side], job.sources[side].time) for side in SIDES}
     start, end = max(span[0] for span in spans.values()), min(span[1] for span in spans.values())
     if end < start:
         raise StreamJoinError("samples: the times of left and right do not overlap")
@@ -39,8 +35,8 @@ def sample_frames(
     length = min(end - start, int(rows / densest))
     begin = start + (end - start - length) // 2
     found: dict[Side, Rows] = {}
-    for side, (frame, source) in prepared.items():
-        name = f"c{source.time}"
+    for side, frame in frames.items():
+        name = f"c{job.sources[side].time}"
         table = frame.where(f"{name} BETWEEN {begin} AND {begin + length}").limit(2 * rows).toArrow()
         batch = table.combine_chunks().to_batches() or [table.schema.empty_table().to_batches()]
         found[side] = read_rows(job, side, batch[0])[0]

@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from streamjoin import reference
 from streamjoin.flow.emit import PLAN_CELL
+from streamjoin.plan.reduction import Pick
 from streamjoin.reference import Batch, Joined
+from streamjoin.reference_reduce import Met, fold, meet, pick
 from streamjoin.spark.processor import CellState
 from streamjoin.spec.how import sides_of
 from streamjoin.spec.side import SIDES, Side
@@ -13,7 +16,7 @@ from streamjoin.worker import Worker
 from tests.simulation.history import Row
 from tests.simulation.joins import COLUMNS, Join
 from tests.simulation.runtime import Runtime
-from tests.simulation.sql import Result, project, sql_of
+from tests.simulation.sql import Result, hash_row, project, sql_of
 from tests.simulation.state import Handle
 
 Rows = dict[Side, list[Row]]
@@ -46,6 +49,10 @@ def check_results(runtime: Runtime) -> None:
         ]
         expected = _expect(history.joins[1], chained, marks)
     _compare(found, expected)
+
+
+def _tie(side: str, row: Row) -> int:
+    return hash_row(side[0], *row.values())
 
 
 def _compare(found: Counter[str], expected: Sequence[Result], where: str = "") -> None:
@@ -110,8 +117,24 @@ def _expect(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> l
             known[key] = predicate(left, right)
         return known[key]
 
+    if join.reduction is not None:
+        met = meet(_admit(join, given, marks), on, join.window, tie=partial(_tie, "r"), ended=False)
+        return [result for each in met if (result := _reduce(join, each)) is not None]
     found = reference.join(_admit(join, given, marks), on, join.window, join.how, ended=False)
     return [_to_result(join, joined) for joined in found.rows]
+
+
+def _reduce(join: Join, met: Met) -> Result | None:
+    """The result of a left row and all that it met, if there is one."""
+    if isinstance(join.reduction, Pick):
+        row = pick(met, join.reduction.direction, exact=join.reduction.exact)
+        matched, values = row is not None, list((row or dict.fromkeys(COLUMNS["r"])).values())
+    else:
+        matched, values = bool(met.right), []
+        for each in join.reduction.each:  # type: ignore[union-attr]
+            columns = [[row[COLUMNS["r"][operand.column]] for row in met.right] for operand in each.operands]  # type: ignore[union-attr]
+            values.append(fold(each.op, *columns) if columns else len(met.right))
+    return (*met.left.values(), *values, met.join_time) if matched or join.how == "left" else None
 
 
 def _expect_by_batch(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> list[list[Result]]:

@@ -5,14 +5,15 @@ that a history from which something was taken away runs the rest as before.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from streamjoin.plan.reduction import Aggregates
 from streamjoin.spec.how import HOWS
 from streamjoin.spec.side import OTHER, Side
 from tests.simulation.faults import KINDS, RESTARTS, Fault
-from tests.simulation.joins import COLUMNS, MS, WINDOWS, Join, choices, fitting
+from tests.simulation.joins import COLUMNS, MS, REDUCTIONS, WINDOWS, Join, choices, fitting, serves
 
 Row = dict[str, Any]
 Stream = str
@@ -88,7 +89,7 @@ def make_history(seed: int) -> History:
     random = Random(seed)
     first = _draw_join(random)
     joins, chained = (first,), random.choice(("l", "r"))
-    if random.random() < 0.1:
+    if random.random() < 0.1 and not isinstance(first.reduction, Aggregates):  # whose results have other columns
         lagging = (chained,) if first.planned.plan.lags else ()
         joins = (first, _draw_join(random, lagging))
     streams = ("l", "r", "t")[: 1 + len(joins)]
@@ -112,7 +113,9 @@ def _draw_join(random: Random, lagging: tuple[Side, ...] = ()) -> Join:
     kind = random.choice(sorted({kind for kind, _ in pairs}))
     on = random.choice([on for each, on in pairs if each == kind])
     window = random.choice(random.choice(list(WINDOWS.values())))
-    return Join(how, random.choice(fitting(how, kind, on)), window, on, lagging)
+    join = Join(how, random.choice(fitting(how, kind, on)), window, on, lagging)
+    reduced = replace(join, reduction=random.choice(random.choice(list(REDUCTIONS.values()))))
+    return reduced if how in ("inner", "left") and random.random() < 0.5 and serves(reduced) else join
 
 
 def _draw_batches(

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+import pyarrow as pa
+
 from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, tumbling, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.job import Job
 from streamjoin.layout import Layout, fit_plan
 from streamjoin.operators.expr import Expr
 from streamjoin.plan import Plan
+from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Taken
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spec.how import HOWS, How, sides_of
@@ -59,6 +62,16 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
     "Keyed spread": (Keyed(4, spread=2),),
 }
 
+_A, _B, _ID = (Taken("r", COLUMNS["r"].index(name)) for name in ("a", "b", "id"))
+REDUCTIONS: dict[str, tuple[Reduction, ...]] = {
+    "asof": (Pick("backward"), Pick("forward", exact=False), Pick("nearest")),
+    "aggregate": (
+        Aggregates(5, (Aggregate("count", (), pa.int64()), Aggregate("sum", (_A,), pa.int64()))),
+        Aggregates(5, (Aggregate("last", (_ID,), pa.int32()), Aggregate("max", (_B,), pa.float64()))),
+    ),
+}
+"""What is made of all that a left row met."""
+
 
 @dataclass(frozen=True)
 class Join:
@@ -69,6 +82,7 @@ class Join:
     window: Window
     on: str
     lagging: tuple[Side, ...] = ()
+    reduction: Reduction | None = None
 
     @property
     def layout_kind(self) -> str:
@@ -79,8 +93,9 @@ class Join:
         return planned(self)
 
     def __str__(self) -> str:
+        reduced = f", {self.reduction}" if self.reduction else ""
         lagging = f", lagging={''.join(self.lagging)}" if self.lagging else ""
-        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}"
+        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{reduced}"
 
 
 def kind_of(kinds: dict[str, tuple[Any, ...]], value: Any) -> str:
@@ -111,12 +126,15 @@ def parsed(on: str, how: How) -> Predicate:
 @cache
 def planned(join: Join) -> Planned:
     """As `spark.build.Planned` does it. Raises StreamJoinError where the layout does not serve the join."""
-    whole = parsed(join.on, join.how)
+    whole = parsed(join.on, "left" if join.reduction else join.how)
     filters = [c for c in whole.conjuncts if isinstance(c, OneSided) and c.may_filter(join.how, join.window)]
     predicate = replace(whole, conjuncts=tuple(c for c in whole.conjuncts if c not in filters))
     block_rows = 7 if len(join.on) % 2 else 1000
     plan = Plan(
-        predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how, lagging=join.lagging, block_rows=block_rows
+        *(predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how),
+        lagging=join.lagging,
+        reduction=join.reduction,
+        block_rows=block_rows,
     )
     return Planned(
         fit_plan(join.layout, plan),

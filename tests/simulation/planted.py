@@ -17,12 +17,14 @@ from streamjoin.flow import cell, emit, settle
 from streamjoin.flow.cache import segments
 from streamjoin.flow.cache.segments import SegmentCache
 from streamjoin.pane import Limit, Segment
+from streamjoin.plan import Plan
 from streamjoin.spark.processor import CellState
 from streamjoin.spec.window import Between, Tumbling
 from streamjoin.worker import Worker
 from streamjoin.worker import round as rounds
 from streamjoin.worker import store as stores
 from streamjoin.worker import worker as workers
+from streamjoin.worker.best import Best
 from streamjoin.worker.flags import Flags
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.store import Store
@@ -237,6 +239,20 @@ def a_NULL_time_admitted(patch: Patch) -> None:  # noqa: N802
         return real(job, side, batch.set_column(at, batch.schema.field(at).name, batch.column(at).fill_null(0)))
 
     patch.setattr(emit, "read_rows", read_rows)
+
+
+# Rows that are reduced
+
+
+@plant
+def right_rows_not_kept_for_left_rows_that_wait(patch: Patch) -> None:
+    patch.setattr(Plan, "keeps", property(lambda self: self.window))
+
+
+@plant
+def ties_of_an_as_of_join_left_to_chance(patch: Patch) -> None:
+    real = Best.add
+    patch.setattr(Best, "add", lambda self, stored, pairs: real(self, replace(stored, route=None), pairs))
 
 
 # Cells that decide together

@@ -4,6 +4,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from streamjoin import geo
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import check, explain, flush, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
@@ -30,6 +31,7 @@ __all__ = [
     "dashboard",
     "explain",
     "flush",
+    "geo",
     "join",
     "last",
     "progress",

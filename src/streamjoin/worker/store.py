@@ -13,6 +13,7 @@ from streamjoin.pane import Limit, Panes, Rows, Segment, SegmentError
 from streamjoin.pane.manifest import pack_names, unpack_names
 from streamjoin.pane.order import argsort_rows
 from streamjoin.plan import Block, Plan
+from streamjoin.plan.reduction import Sliding
 from streamjoin.spec.how import emits_unmatched
 from streamjoin.spec.side import Side
 from streamjoin.worker.expiry import find_limit, find_retention
@@ -37,12 +38,16 @@ class Store:
     def __init__(self, plan: Plan, side: Side, matcher: Matcher, journal: Journal | None) -> None:
         self.side = side
         self.waiting: dict[str, Block] = {}
-        self.flags = Flags() if plan.preserves(side) else None
+        self.flags = Flags() if plan.flags(side) else None
         self.ranked = self.unmatched = 0
         self.limit = Limit()
-        self.prepare = partial(matcher.prepare, side)
+        slides = isinstance(plan.reduction, Sliding)
+        never_probed = plan.reduction is not None and (side == "l" or slides)
+        self.prepare = _leave if never_probed else partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
-        self._panes = Panes(find_retention(plan.window, side), prepare=self.prepare)
+        decides_ties = plan.reduction is not None and side == "r" and not slides
+        self._routes = decides_ties
+        self._panes = Panes(find_retention(plan.keeps, side), prepare=self.prepare, routes=self._routes)
         self._named = {"": 0, _WAITING: 0}
 
     # Rows that wait, under count windows
@@ -127,7 +132,9 @@ class Store:
 
     @property
     def undecided(self) -> int:
-        """How many rows are unmatched so far, and will be emitted if they stay so."""
+        """How many rows are unmatched so far, and will be emitted if they stay so, or wait to be reduced."""
+        if self._plan.reduction is not None:
+            return self.live if self.side == "l" and not isinstance(self._plan.reduction, Sliding) else 0
         if self.flags is None or not emits_unmatched(self._plan.how):
             return 0
         return self.ranked - self.flags.count - self.unmatched
@@ -171,9 +178,10 @@ class Store:
     def restore(self, manifest: dict[str, Any], watermark: int | None, fetch: Fetch) -> None:
         """Become the store that the manifest was taken of."""
         self._named, self.ranked, self.unmatched = (manifest[part] for part in ("named", "ranked", "unmatched"))
-        self.limit = find_limit(self._plan.window, self.side, watermark, self.ranked)
+        self.limit = find_limit(self._plan.keeps, self.side, watermark, self.ranked)
         must, may = partial(_fetch_segment, fetch), partial(_fetch_if_there, fetch)
-        self._panes = Panes.restore(manifest["panes"], must, prepare=self.prepare, cached=may)
+        panes = manifest["panes"]
+        self._panes = Panes.restore(panes, must, prepare=self.prepare, cached=may, routes=self._routes)
         columns = len(self._plan.payload(self.side))
         for name in unpack_names(manifest["waiting"]):
             block = Block.from_rows(must(name).rows, columns)
@@ -195,6 +203,11 @@ class Store:
         if self._journal is not None:
             for name in names:
                 self._journal.drop(name)
+
+
+def _leave(segment: Segment) -> Segment:
+    """A segment that needs no index, because only its own rows probe."""
+    return segment
 
 
 def _fetch_if_there(fetch: Fetch, name: str) -> Segment | None:

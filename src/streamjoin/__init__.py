@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from streamjoin import geo
+from streamjoin.advice.advise import advise
 from streamjoin.aggregate import aggregate
 from streamjoin.asof import asof
 from streamjoin.errors import StreamJoinError
@@ -28,6 +29,7 @@ __all__ = [
     "LocalJoin",
     "Scale",
     "StreamJoinError",
+    "advise",
     "aggregate",
     "asof",
     "between",

@@ -4,6 +4,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from streamjoin import geo
 from streamjoin.advice.advise import advise
 from streamjoin.aggregate import aggregate
 from streamjoin.asof import asof
@@ -37,6 +38,7 @@ __all__ = [
     "dashboard",
     "explain",
     "flush",
+    "geo",
     "join",
     "last",
     "progress",

@@ -45,7 +45,7 @@ class Part:
     copies: tuple[Copy, ...]
 
 
-ROUTING = 2
+ROUTING = 3
 """Goes up when rows of the same content would go elsewhere: state that was routed otherwise is not gone on with."""
 
 Router: TypeAlias = "Callable[[Side, Rows, Hashes], Iterator[Part]]"

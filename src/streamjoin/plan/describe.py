@@ -23,6 +23,7 @@ def describe_plan(plan: Plan) -> dict[str, Data]:
         "conjuncts": [_describe_conjunct(conjunct) for conjunct in plan.predicate.conjuncts],
         "how": plan.how,
         "window": _describe_window(plan.window),
+        "ordered": plan.ordered,
     }
     for side in SIDES:
         parts[f"{NAMED[side]} keys"] = [describe_expression(key) for key in plan.keys[side]]

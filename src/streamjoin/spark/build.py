@@ -8,7 +8,7 @@ from itertools import takewhile
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import MapType, StructField, StructType, TimestampType
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
@@ -29,12 +29,12 @@ from streamjoin.spark.fields import (
     Carried,
     arrow_type,
     find,
-    is_hashable,
     quote_path,
     result_fields,
 )
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
+from streamjoin.spark.rowhash import hash_row
 from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
@@ -225,7 +225,7 @@ class Planned:
             sql = guard(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
-        time, route = columns.add(source.micros), columns.add(_hash_row(side, source))
+        time, route = columns.add(source.micros), columns.add(hash_row(side, source.schema))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
@@ -271,18 +271,3 @@ def _name_plainly(column: Column) -> str:
 def _show_path(path: Sequence[str]) -> str:
     """A column as people write it, quoted where that tells it from another."""
     return ".".join(name if name.isidentifier() else quote_path([name]) for name in path)
-
-
-def _hash_row(side: Side, source: Input) -> str:
-    """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out.
-
-    Equal rows of both sides have different ones: in a self-join they would all meet in the diagonal of a grid.
-    """
-    parts = [str(SIDES.index(side))]
-    for field in source.schema.fields:
-        name, type = quote_path([field.name]), field.dataType
-        if is_hashable(type):
-            parts.append(name)
-        elif isinstance(type, MapType) and is_hashable(type.keyType) and is_hashable(type.valueType):
-            parts.append(f"map_entries({name})")
-    return f"xxhash64({', '.join(parts)})"

@@ -13,7 +13,7 @@ from streamjoin.plan import Mask, Plan
 from streamjoin.spec.how import emits_unmatched
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker.counters import Counters
-from streamjoin.worker.expiry import Evictors, find_limit, ranks_of, time_unmatched
+from streamjoin.worker.expiry import Evictors, ranks_of, time_unmatched
 from streamjoin.worker.output import Found, Matches, Output, Undecided
 from streamjoin.worker.ready import Arrived, RankRanges, Ranks, Times, count_kept, find_rank_ranges
 from streamjoin.worker.semi import Earliest
@@ -47,35 +47,35 @@ class Round:
 
     def run(self, arrived: Arrived) -> Iterator[Found]:
         """Probe, then drop what is expired, then store the fresh rows that are not."""
-        evictors = {side: Evictors(_get_times(arrived, side), self.stores[side].ranked) for side in SIDES}
-        fresh = {side: found for side in SIDES if (found := self._prepare(side, arrived, evictors)) is not None}
+        fresh = {side: found for side in SIDES if (found := self._prepare(side, arrived)) is not None}
+        for side in SIDES if self.plan.counts else ():
+            self.stores[side].extend_ranks(arrived[side].evictors.stop)
         now = {side: self._find_limit(side, self.watermark) for side in SIDES}
         yield from self.counters.time_probe(self._probe(fresh, now))
         for side in SIDES:
-            yield from self._expire(side, fresh.get(side), now[side], evictors[side])
+            yield from self._expire(side, fresh.get(side), now[side], arrived[side].evictors)
             self._store(side, fresh.get(side), now[side])
 
     def _find_limit(self, side: Side, watermark: int | None) -> Limit:
-        return find_limit(self.plan.window, side, watermark, self.stores[side].ranked)
+        return self.stores[side].find_limit(watermark)
 
     # Before the steps: which rows do what
 
-    def _prepare(self, side: Side, arrived: Arrived, evictors: Mapping[Side, Evictors]) -> Fresh | None:
-        block, store = arrived[side], self.stores[side]
+    def _prepare(self, side: Side, arrived: Arrived) -> Fresh | None:
+        block, store = arrived[side].block, self.stores[side]
         if block is None:
             return None
         ranges = None
         if self.plan.counts:
-            other = evictors[OTHER[side]]
-            kept = count_kept(self.plan.window, OTHER[side])
-            ranges = find_rank_ranges(side, block.time, other.time, other.first, kept)
+            other = OTHER[side]
+            ranges = find_rank_ranges(side, block.time, arrived[other].evictors, count_kept(self.plan.window, other))
             if block.probes is not None:
                 ranges = ranges[0][block.probes], ranges[1][block.probes]
-            block = store.assign_ranks(block)
+            store.whole += len(block.drop_idle())
         elif self.plan.preserves(side):
             block = store.assign_ranks(block.drop_idle())
         segment = store.create_segment(_filter(block.rows, self._select_stored(side, block.rows, block.stores)))
-        if segment is not None and arrived[OTHER[side]] is not None and self._probes_fresh(OTHER[side]):
+        if segment is not None and arrived[OTHER[side]].block is not None and self._probes_fresh(OTHER[side]):
             segment = store.prepare(segment)
         whole = block.drop_idle().rows if self.plan.preserves(side) else block.rows
         return Fresh(whole, _filter(block.rows, block.probes), ranges, segment)
@@ -106,7 +106,7 @@ class Round:
             if mine.ranges is None:
                 live = sum(now[other].count_live(segment.rows) for segment in segments)
                 self.counters.comparisons += len(mine.probing) * live
-            matches = Matches(self.output, side, mine.probing.payload)
+            matches = Matches(self.output, side, mine.probing)
             for segment in segments:
                 earliest = of_fresh if side == "l" or segment is theirs else Earliest()
                 yield from self._probe_segment(side, mine, segment, earliest, matches)
@@ -140,7 +140,7 @@ class Round:
                 if (flags := self.stores[each].flags) is not None:
                     flags.mark(ranks_of(rows)[at])
             if self.plan.how != "left_anti":
-                yield from matches.add(pairs.probe, stored.payload, pairs.build, join_time)
+                yield from matches.add(pairs.probe, stored, pairs.build, join_time)
 
     def _record_semi(self, ranks: Ranks, join_time: Times, earliest: Earliest) -> None:
         """Left rows of a semi join matched; note those that are not emitted yet."""
@@ -155,7 +155,7 @@ class Round:
         if len(ranks) and (flags := self.stores["l"].flags) is not None:
             flags.mark(ranks)
             at = np.searchsorted(ranks_of(left), ranks)
-            yield from self.output.build_one_sided("l", left.payload, at, join_time)
+            yield from self.output.build_one_sided("l", left, at, join_time)
 
     # 2. Expire
 
@@ -179,7 +179,7 @@ class Round:
         self.stores[side].unmatched += len(at)
         if len(at):
             join_time = time_unmatched(self.plan.window, side, rows.time[at], ranks, evictors, self.latest)
-            results = self.output.build_one_sided(side, rows.payload, at, join_time)
+            results = self.output.build_one_sided(side, rows, at, join_time)
             if side not in self.plan.shared:
                 yield from results
                 return
@@ -197,11 +197,6 @@ class Round:
             store.add(fresh.segment)
         elif len(live := _filter(rows, now.is_live(rows))):
             store.add(Segment(fresh.segment.name, live))
-
-
-def _get_times(arrived: Arrived, side: Side) -> NDArray[np.int64]:
-    block = arrived[side]
-    return np.zeros(0, np.int64) if block is None else block.time
 
 
 def _filter(rows: Rows, mask: Mask | None) -> Rows:

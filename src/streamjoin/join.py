@@ -41,7 +41,8 @@ def join(
     :param left: a DataFrame, or several that make up one logical stream.
     :param right: likewise; both sides are streaming, or both are batch.
     :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), or a list of column names to be equal.
-    :param window: `within`, `between` or `tumbling`; None where `on` bounds the time between the rows.
+    :param window: `within`, `between`, `tumbling`, `last`, or ``last(...) & within(...)``; None where `on` bounds the
+        time between the rows.
     :param time: the event-time columns of left and right, timestamps; one name if it is the same.
     :param delay: how far a row may come behind the latest one of its stream and still count: one value, or one for each
         side. It is for inputs that have no watermark of their own; a batch join needs none.
@@ -49,7 +50,10 @@ def join(
     :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; what is not asked for is not kept.
     :param layout: which worker compares which pair: `Grid`, `Scale`, `Cell`, `Keyed`, or "auto" for one cell per
         shuffle partition, 16 at most, laid out by the condition (``explain`` says how and why).
-    :param ordered: not yet possible.
+    :param ordered: results come in one order, ``(join_time, left time, right time, ties)``, in one partition: the same
+        sequence for every way in which the same rows arrive, and after every restart. Each result waits until the
+        watermark has passed it. The ties are hashes of whole rows. A shuffle, a sort or a join that follows loses the
+        order (``docs/guides/order.md``).
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
@@ -57,6 +61,7 @@ def join(
     `join_time`, the later of the two times, which is its event time for operators that follow. An unmatched row of
     a preserved side is emitted once the watermark has passed the last time a partner could have; that is its
     `join_time`.
+    Under ``last(n)`` a row waits until the watermark has passed it: only then is it certain which rows came before it.
     Rows before the watermark of their micro-batch and rows without a time are dropped and counted. A part of `on` that
     speaks of one side alone keeps rows out of the join, but of a side that is preserved it only decides on matches.
 
@@ -104,8 +109,8 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
     how, ordered, layout, window, name = (arguments[key] for key in ("how", "ordered", "layout", "window", "name"))
-    if ordered:
-        raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
+    if not isinstance(ordered, bool):
+        raise StreamJoinError(f"ordered: got {ordered!r}; expected True or False")
     if isinstance(layout, Handshake):
         raise StreamJoinError(layout.why_not_on_spark)
     if layout != "auto" and not isinstance(layout, Layout):
@@ -115,7 +120,7 @@ def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(name, str) or not name:
         raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
     return {
-        **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
+        **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "ordered", "name")},
         "how": how_of(how),
         "time": _pair("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
         "delay": _pair("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),

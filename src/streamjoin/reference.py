@@ -22,7 +22,7 @@ from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
 Row = Mapping[str, Any]
 Tie = Callable[[Literal["left", "right"], Row], int]
-"""Gives the tie of a row: 64 bits that stand for all it holds. Spark hashes them; the order of ties is what it gives."""
+"""Gives the tie of a row: 64 bits that stand for all it holds. On Spark it is a hash."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def join(
     how: How = "inner",
     *,
     time: tuple[str, str] = ("ts", "ts"),
-    tie: Tie = lambda side, row: 0,
+    tie: Tie = lambda *_: 0,
     ordered: bool = False,
     ended: bool = True,
 ) -> Result:

@@ -98,9 +98,7 @@ def run(worker: Worker, batches: Sequence[Batch]) -> list[Joined]:
 
 
 def expect(plan: Plan, batches: Sequence[Batch], *, ended: bool = True) -> reference.Result:
-    return reference.join(
-        batches, plan.predicate, plan.window, plan.how, tie=tie, ordered=plan.ordered, ended=ended
-    )
+    return reference.join(batches, plan.predicate, plan.window, plan.how, tie=tie, ordered=plan.ordered, ended=ended)
 
 
 def check(plan: Plan, batches: Sequence[Batch], cut: int = 0) -> None:

@@ -21,7 +21,7 @@ from streamjoin.spark.fields import quote_path
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
-from streamjoin.spec.window import Window
+from streamjoin.spec.window import Both, Last, Window
 
 _MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
@@ -69,7 +69,7 @@ class FileJoin:
         if self.flush and local:
             raise StreamJoinError(f"--flush: the time {local[0]} is a local one; expected a timestamp with a zone")
         heartbeat = Heartbeat(f"{self._checkpoint}/flush")
-        if emits_unmatched(how_of(self.arguments["how"])):
+        if waits(self.arguments):
             heartbeat.prepare(spark)
             sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
@@ -107,6 +107,11 @@ class FileJoin:
                 "the last time a partner can have, or now with --once --flush (rows of their time that come "
                 "afterwards are late)"
             )
+        if seen and (held := seen[-1].held_rows):
+            said.append(
+                f"{count(held, 'row waits', 'rows wait')} for the watermark, so that all come in order: joined when later "
+                "rows arrive, or now with --once --flush"
+            )
         console.print("\n".join(said), highlight=False, soft_wrap=True)
 
     def _end(self, spark: SparkSession, left: DataFrame, right: DataFrame) -> int | None:
@@ -134,6 +139,12 @@ class FileJoin:
         return spark.read.format(self.format).options(**_INFERRING.get(self.format, {})).load(path).schema
 
 
+def waits(arguments: dict[str, Any]) -> bool:
+    """Whether something of a join waits for the watermark: unmatched rows, or rows whose turn has not come."""
+    holds = arguments["ordered"] or isinstance(arguments["window"], Last | Both)
+    return holds or emits_unmatched(how_of(arguments["how"]))
+
+
 def _in_milliseconds(trigger: str) -> str:
     """An interval as Spark reads it, which knows no short units."""
     return f"{microseconds(trigger, '--trigger') // _MILLISECOND} milliseconds"
@@ -145,8 +156,19 @@ def _parse(ddl: str) -> StructType:
     return schema
 
 
-def parse_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
-    """The one window that was given, or None."""
+def parse_window(
+    within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None, last_: int | None = None
+) -> Window | None:
+    """The one window of time that was given, with the count that was, or None."""
+    from streamjoin.spec.window import last
+
+    time = _parse_time_window(within_, between_, tumbling_)
+    if last_ is None:
+        return time
+    return last(last_) if time is None else last(last_) & time
+
+
+def _parse_time_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
     from streamjoin.spec.window import between, tumbling, within
 
     given = [name for name, v in (("within", within_), ("between", between_), ("tumbling", tumbling_)) if v]

@@ -123,7 +123,7 @@ class Runs:
 
     def _open(self) -> list[pa.RecordBatch]:
         """The runs, as views on memory or on the mapped file."""
-        mapped = None
+        mapped = pa.py_buffer(b"")
         if self._file is not None:
             self._file.flush()
             mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -23,7 +23,8 @@ def argsort_rows(rows: Rows) -> NDArray[np.int64]:
 
     def argsort_among(among: NDArray[np.int64]) -> NDArray[np.int64]:
         tied = rows.take(among)
-        return argsort_content([column[among] for column in columns], [*tied.payload.columns, *map(_to_arrow, tied.keys)])
+        content = [*tied.payload.columns, *map(_to_arrow, tied.keys)]
+        return argsort_content([column[among] for column in columns], content)
 
     return sort_ties(argsort_columns(columns), columns, argsort_among)
 

@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def output(self) -> pa.Schema:
-        """The schema of the results: payload columns, the join time in microseconds, and what else they are sorted by."""
+        """The schema of the results: payload columns, the join time in microseconds, what else they are sorted by."""
         payload = [(field.name, field.type) for field in self.columns]
         return pa.schema([*payload, *((name, pa.int64()) for name in self.order)])
 
@@ -90,5 +90,5 @@ class Plan:
 
     @property
     def lags(self) -> bool:
-        """Whether results may lie before the watermark of their batch: unmatched and held rows come after their time."""
+        """Whether results may lie before the watermark of their batch: unmatched and held rows come late."""
         return bool(self.lagging) or emits_unmatched(self.how) or self.holds

@@ -8,7 +8,7 @@ from itertools import takewhile
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType, TimestampType
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
@@ -40,7 +40,7 @@ from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.spec.window import Both, Last, Window
+from streamjoin.spec.window import Window
 
 
 def plan(
@@ -54,6 +54,7 @@ def plan(
     delay: tuple[Duration | None, Duration | None],
     select: Sequence[str] | None,
     layout: Layout | None,
+    ordered: bool,
     suffixes: tuple[str, str],
     name: str,
 ) -> "Planned":
@@ -82,10 +83,8 @@ def plan(
             raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
         window, predicate = implied
     predicate = predicate.prefer_worker() if how == "inner" else predicate.require_worker()
-    if isinstance(window, Last | Both):
-        raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
-    return Planned(spark, inputs, predicate, window, how, select, layout, suffixes, name)
+    return Planned(spark, inputs, predicate, window, how, select, layout, ordered, suffixes, name)
 
 
 def _choose_name(name: str, taken: set[str]) -> str:
@@ -133,6 +132,7 @@ class Planned:
         how: How,
         select: Sequence[str] | None,
         layout: Layout | None,
+        ordered: bool,
         suffixes: tuple[str, str],
         name: str,
     ) -> None:
@@ -152,7 +152,7 @@ class Planned:
             pa.schema([(self._internal_name(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
-        plan = Plan(self.predicate, window, left, right, how, lagging=lagging)
+        plan = Plan(self.predicate, window, left, right, how, lagging=lagging, ordered=ordered)
         self.partitions = int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or choose_layout(plan, self.partitions)
         self.plan = fit_plan(self.layout, plan)
@@ -186,14 +186,19 @@ class Planned:
             for side in sides_of(self.plan.how)
             for c in self.carried[side]
         ]
-        spark_schema = StructType(
-            [StructField(n, t) for n, t, _ in carried] + [StructField(JOIN_TIME, TimestampType())]
-        )
-        arrow_schema = pa.schema([(n, a) for n, _, a in carried] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
+        beside = (
+            [] if self.is_streaming else self.plan.order[1:]
+        )  # a stream is sorted when its results are put together
+        columns = [*carried, (JOIN_TIME, TimestampType(), pa.timestamp("us", tz=zone))]
+        columns += [(name, LongType(), pa.int64()) for name in beside]
+        spark_schema = StructType([StructField(name, type) for name, type, _ in columns])
+        arrow_schema = pa.schema([(name, type) for name, _, type in columns])
         run = stream if self.is_streaming else backfill
         rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
+        if beside:
+            rows = rows.orderBy(*self.plan.order)
         names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
         result = rows.selectExpr(*names, JOIN_TIME)
         if not self.is_streaming:

@@ -12,7 +12,7 @@ from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.job import Job
 from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
-from streamjoin.spark.collector import collect, place, settle_batches
+from streamjoin.spark.collector import collect, order_batches, place, settle_batches
 from streamjoin.spark.compat import listen_for_ends
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
@@ -32,6 +32,9 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
     _clean_up_after_queries(left.sparkSession, job.cache)
     blocks = results.observe(job.name, *list_metrics()).where("block IS NOT NULL")
+    if job.plan.ordered:
+        together = blocks.repartition(1).select("cell", "stripe", "page", "block")
+        return together.mapInArrow(remote(order_batches, packed, arrow), schema)
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(remote(collect, arrow), schema)
     together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")

@@ -41,7 +41,8 @@ class Counters:
 class Size:
     """What a worker holds: live rows, rows that wait until they are ready, bytes of all.
 
-    `held` counts the waiting rows whose first copy is here. `undecided` rows are unmatched so far, and will be emitted if they stay so.
+    `held` counts the waiting rows whose first copy is here. `undecided` rows are unmatched so far, and will be emitted
+    if they stay so.
     """
 
     live_left: int

@@ -32,9 +32,7 @@ class Output:
         width = sum(_measure_row(each.payload) for each in rows) + 8 * len(self._plan.order)
         return int(max(1, min(self._plan.block_rows, self._plan.block_bytes // width)))
 
-    def build_one_sided(
-        self, side: Side, rows: Rows, at: Indices, join_time: Times
-    ) -> Iterator[pa.RecordBatch]:
+    def build_one_sided(self, side: Side, rows: Rows, at: Indices, join_time: Times) -> Iterator[pa.RecordBatch]:
         """Results that have no part of the other side."""
         size = self.bound_rows(rows)
         for start in range(0, len(at), size):
@@ -85,9 +83,7 @@ class Matches:
         self._held: list[tuple[Indices, Rows, Indices, Times]] = []
         self._count, self._room = 0, 0
 
-    def add(
-        self, at_probing: Indices, stored: Rows, at_stored: Indices, join_time: Times
-    ) -> Iterator[pa.RecordBatch]:
+    def add(self, at_probing: Indices, stored: Rows, at_stored: Indices, join_time: Times) -> Iterator[pa.RecordBatch]:
         """Take in pairs of positions; yields the blocks that are full."""
         room = self._output.bound_rows(self._probing, stored)
         for start in range(0, len(at_probing), room):

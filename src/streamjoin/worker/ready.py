@@ -1,8 +1,8 @@
 """Rows that wait until the watermark has passed them; under count windows they then come in order, and numbered.
 
-A row's *rank* is its place in its own stream. A worker that is not sent all rows is sent a *tally* of them, time and tie
-of each: enough to know the ranks of its own rows, how many rows of the other stream come before each, and when a row
-is pushed out of its window by one that went elsewhere.
+A row's *rank* is its place in its own stream. A worker that is not sent all rows is sent a *tally* of them, time and
+tie of each: enough to know the ranks of its own rows, how many rows of the other stream come before each, and when a
+row is pushed out of its window by one that went elsewhere.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,6 +29,7 @@ STEP = 1 << 13
 """About so many rows go through the three steps at once, or as many as the window keeps."""
 _MANY = 2**62
 _NO_TIMES: Times = np.zeros(0, np.int64)
+_NONE = Evictors(_NO_TIMES, 0)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Ready:
     """
 
     block: Block | None
-    evictors: Evictors = Evictors(_NO_TIMES, 0)
+    evictors: Evictors = _NONE
 
     def cut(self, start: int, stop: int) -> "Ready":
         """The rows from one place in their stream to before another."""

@@ -59,10 +59,8 @@ class Waiting:
     @property
     def first(self) -> int:
         """How many rows wait whose first copy this is."""
-        return sum(
-            int(np.count_nonzero(self._is_waiting(block) if block.first is None else block.first & self._is_waiting(block)))
-            for block in self._blocks.values()
-        )
+        masks = ((block.first, self._is_waiting(block)) for block in self._blocks.values())
+        return sum(int(np.count_nonzero(waits if first is None else first & waits)) for first, waits in masks)
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow test-guarantees test-spark simulate lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-browser test-spark simulate lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,9 @@ test-slow: $(INSTALLED) ## only the slow tests
 
 test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, restarts, Connect, the tutorial
 	$(PY) -m pytest -m guarantee --durations=0 tests/spark $(ARGS)
+
+test-browser: $(INSTALLED) ## the tests of pages, in Chromium (Debian: apt install chromium); skipped without it
+	$(PY) -m pytest -m browser tests/browser $(ARGS)
 
 # Other releases of Spark: everything else as pinned
 SPARK := 4.0.5

@@ -11,6 +11,7 @@ from streamjoin.local.handshake import Handshake
 from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
+    from streamjoin.report.dashboard import dashboard
     from streamjoin.spark.progress import progress
     from streamjoin.spark.session import configure, session
 
@@ -23,6 +24,7 @@ __all__ = [
     "StreamJoinError",
     "between",
     "configure",
+    "dashboard",
     "explain",
     "join",
     "last",
@@ -34,6 +36,7 @@ __all__ = [
 
 _ON_SPARK = {
     "configure": "streamjoin.spark.session",
+    "dashboard": "streamjoin.report.dashboard",
     "progress": "streamjoin.spark.progress",
     "session": "streamjoin.spark.session",
 }

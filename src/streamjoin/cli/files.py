@@ -109,8 +109,8 @@ class FileJoin:
             )
         if seen and (held := seen[-1].held_rows):
             said.append(
-                f"{count(held, 'row waits', 'rows wait')} for the watermark, so that all come in order: joined when later "
-                "rows arrive, or now with --once --flush"
+                f"{count(held, 'row waits', 'rows wait')} for the watermark, so that all come in order: joined when "
+                "later rows arrive, or now with --once --flush"
             )
         console.print("\n".join(said), highlight=False, soft_wrap=True)
 

@@ -13,7 +13,7 @@ from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.job import Job
 from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
 from streamjoin.spark.collector import collect, order_batches, place, settle_batches
-from streamjoin.spark.compat import listen_for_ends
+from streamjoin.spark.compat import is_classic, listen
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
@@ -70,9 +70,10 @@ def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
     if spark not in _caches:
         caches = _caches[spark] = set()
 
-        def clean_up(query: str) -> None:
+        def clean_up(query: str, run: str, reason: str | None) -> None:  # noqa: ARG001
             for cache in caches.copy():
                 remove(cache.root, query)
 
-        listen_for_ends(spark, clean_up)
+        if is_classic(spark):  # on Connect the files are the server's
+            listen(spark, ended=clean_up)
     _caches[spark].add(cache)

@@ -1,0 +1,1 @@
+"""What people look at: the live dashboard and the metrics that it serves."""

@@ -1,0 +1,112 @@
+"""The dashboard's page in a real browser, fed by hand: charts move, queries end, it fits, light and dark."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from streamjoin.report.history import History
+from streamjoin.report.server import Server
+from tests.browser.conftest import Open
+from tests.unit.report.reports import make_metrics, make_report
+
+pytestmark = pytest.mark.browser
+
+CHARTS = [
+    "Rows in", "Matches", "Event-time lag", "Windows", "Time of a micro-batch", "Load of the cells", "Balance",
+    "Dropped rows",
+]  # fmt: skip
+
+
+@pytest.fixture
+def kept() -> History:
+    return History()
+
+
+@pytest.fixture
+def served(kept: History) -> Iterator[Server]:
+    server = Server(kept, lambda: {"streamjoin": "the plan of this join"}, "127.0.0.1", 0)
+    yield server
+    server.close()
+
+
+def feed(kept: History, batches: range, **metrics: int) -> None:
+    for batch in batches:
+        kept.add(make_report(batch, second=batch, joins={"streamjoin": make_metrics(rows_left=400, **metrics)}))
+
+
+def await_points(page: Page, number: int) -> None:
+    """Wait until the first line of the first chart has so many points."""
+    found = -1
+    for _ in range(100):
+        found = page.evaluate("document.querySelector('.plot')?.data?.[0].x.length")
+        if found == number:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{found} points instead of {number}")
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_charts_move_while_reports_come(kept: History, served: Server, visit: Open) -> None:
+    page = visit(served.url)
+    expect(page.get_by_text("No query has reported yet")).to_be_visible()
+    feed(kept, range(5))
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    assert page.locator("h2").all_inner_texts() == CHARTS
+    await_points(page, 5)
+    expect(page.locator(".tile").first).to_contain_text("1.00 k")  # 400 rows in 0.4 s
+    feed(kept, range(5, 8), late_left=3, waiting_rows=2)
+    await_points(page, 8)
+    expect(page.locator(".tile.bad")).to_contain_text("9")
+    assert page.locator("h2").all_inner_texts() == [*CHARTS, "Waiting"]
+    page.get_by_text("Plan", exact=True).click()
+    expect(page.get_by_text("the plan of this join")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_light_and_dark(kept: History, served: Server, visit: Open, width: int, scheme: str) -> None:
+    feed(kept, range(30))
+    page = visit(served.url, width=width, scheme=scheme)
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    assert fits(page)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(int(part) for part in ground[4:-1].split(",")) < 384) == (scheme == "dark")
+    for chart in page.locator(".plot").all():
+        drawn, card = chart.locator(".main-svg").first.bounding_box(), chart.bounding_box()
+        assert drawn
+        assert card
+        assert drawn["width"] <= card["width"] + 1
+
+
+def test_after_a_failure_the_last_state_stays_with_its_reason(kept: History, served: Server, visit: Open) -> None:
+    feed(kept, range(3))
+    page = visit(served.url)
+    expect(page.get_by_text("Running since")).to_be_visible()
+    kept.end("run-1", 1_767_603_700_000, "SparkException: the disk is full\n\tat org.apache.spark")
+    expect(page.locator("#state.failed")).to_contain_text("the disk is full")
+    expect(page.get_by_role("button", name="near (failed)")).to_be_visible()
+    await_points(page, 3)
+
+
+def test_several_queries_are_told_apart(kept: History, served: Server, visit: Open) -> None:
+    feed(kept, range(3))
+    kept.add({**make_report(0, run="run-2"), "name": "fraud"})
+    page = visit(served.url)
+    page.get_by_role("button", name="near").click()
+    await_points(page, 3)
+    page.get_by_role("button", name="fraud").click()
+    await_points(page, 1)
+
+
+def test_a_closed_dashboard_is_told(kept: History, browser: Browser) -> None:
+    server = Server(kept, dict, "127.0.0.1", 0)
+    page = browser.new_page()
+    page.goto(server.url)
+    expect(page.locator("#connection")).to_contain_text("live")
+    server.close()
+    expect(page.locator("#connection")).to_contain_text("does not answer")
+    page.close()

@@ -13,7 +13,7 @@ from streamjoin.worker import Worker
 from tests.simulation.history import Row
 from tests.simulation.joins import COLUMNS, Join
 from tests.simulation.runtime import Runtime
-from tests.simulation.sql import Result, project, sql_of
+from tests.simulation.sql import Result, hash_row, project, sql_of
 from tests.simulation.state import Handle
 
 Rows = dict[Side, list[Row]]
@@ -36,6 +36,7 @@ def check_results(runtime: Runtime) -> None:
             _compare(runtime.sink[id], results, f"in batch {runtime.log[id].arriving.number}, ")
     if len(history.joins) == 1:
         expected = _expect(first, given, marks)
+        _check_order(runtime, expected)
     else:
         runtime.hit("chain")
         results = _expect_by_batch(first, given, marks)
@@ -46,6 +47,20 @@ def check_results(runtime: Runtime) -> None:
         ]
         expected = _expect(history.joins[1], chained, marks)
     _compare(found, expected)
+
+
+def _check_order(runtime: Runtime, expected: Sequence[Result]) -> None:
+    """The results of batch after batch are the reference's sequence, where that is asked for."""
+    if runtime.history.joins[0].ordered:
+        found = [result for id in sorted(runtime.sequence) for result in runtime.sequence[id]]
+        wanted = list(map(repr, expected))
+        if sorted(found) == sorted(wanted) and found != wanted:
+            at = next(n for n, pair in enumerate(zip(found, wanted, strict=True)) if len({*pair}) > 1)
+            raise Wrong(f"out of order from result {at} on: {found[at]} came, not {wanted[at]}")
+
+
+def _tie(side: str, row: Row) -> int:
+    return hash_row(side[0], *row.values())
 
 
 def _compare(found: Counter[str], expected: Sequence[Result], where: str = "") -> None:
@@ -110,7 +125,9 @@ def _expect(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> l
             known[key] = predicate(left, right)
         return known[key]
 
-    found = reference.join(_admit(join, given, marks), on, join.window, join.how, ended=False)
+    found = reference.join(
+        _admit(join, given, marks), on, join.window, join.how, tie=_tie, ordered=join.ordered, ended=False
+    )
     return [_to_result(join, joined) for joined in found.rows]
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from streamjoin import Cell
 from streamjoin.spec.how import HOWS
 from streamjoin.spec.side import OTHER, Side
+from streamjoin.spec.window import Last
 from tests.simulation.faults import KINDS, RESTARTS, Fault
 from tests.simulation.joins import COLUMNS, MS, WINDOWS, Join, choices, fitting
 
@@ -112,7 +114,10 @@ def _draw_join(random: Random, lagging: tuple[Side, ...] = ()) -> Join:
     kind = random.choice(sorted({kind for kind, _ in pairs}))
     on = random.choice([on for each, on in pairs if each == kind])
     window = random.choice(random.choice(list(WINDOWS.values())))
-    return Join(how, random.choice(fitting(how, kind, on)), window, on, lagging)
+    layout = random.choice(fitting(how, kind, on))
+    if isinstance(layout, Cell) and isinstance(window, Last):  # no slots of time
+        window = WINDOWS["within"][0]
+    return Join(how, layout, window, on, lagging, random.random() < 0.3)
 
 
 def _draw_batches(

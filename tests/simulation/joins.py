@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, tumbling, within
+from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, last, tumbling, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.job import Job
 from streamjoin.layout import Layout, fit_plan
@@ -48,6 +48,8 @@ WINDOWS: dict[str, tuple[Window, ...]] = {
     "past": (between(us(-9 * MS), us(-2 * MS)),),
     "future": (between(us(2 * MS), us(8 * MS + 500)),),
     "tumbling": (tumbling(us(6 * MS)), tumbling(us(5 * MS), offset=us(2 * MS + 1))),
+    "last": (last(left=3, right=4), last(left=0, right=2)),
+    "last & time": (last(4) & within(us(6 * MS)), last(left=5, right=3) & tumbling(us(6 * MS))),
 }
 
 LAYOUTS: dict[str, tuple[Layout, ...]] = {
@@ -69,6 +71,7 @@ class Join:
     window: Window
     on: str
     lagging: tuple[Side, ...] = ()
+    ordered: bool = False
 
     @property
     def layout_kind(self) -> str:
@@ -80,7 +83,8 @@ class Join:
 
     def __str__(self) -> str:
         lagging = f", lagging={''.join(self.lagging)}" if self.lagging else ""
-        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}"
+        ordered = ", ordered" if self.ordered else ""
+        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{ordered}"
 
 
 def kind_of(kinds: dict[str, tuple[Any, ...]], value: Any) -> str:
@@ -116,7 +120,10 @@ def planned(join: Join) -> Planned:
     predicate = replace(whole, conjuncts=tuple(c for c in whole.conjuncts if c not in filters))
     block_rows = 7 if len(join.on) % 2 else 1000
     plan = Plan(
-        predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how, lagging=join.lagging, block_rows=block_rows
+        *(predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how),
+        lagging=join.lagging,
+        ordered=join.ordered,
+        block_rows=block_rows,
     )
     return Planned(
         fit_plan(join.layout, plan),

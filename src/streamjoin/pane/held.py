@@ -62,9 +62,9 @@ class Held:
         return None if self.segment.rows.rank is None else _find_quantiles(self.segment.rows.rank)
 
 
-def merge_held(group: Sequence[Held], limit: Limit) -> Held:
+def merge_held(group: Sequence[Held], limit: Limit, *, hashed: bool = False) -> Held:
     """One segment of all rows of these that are not expired, named by its parts (and by the limit if it is not all)."""
-    rows = merge_live([held.segment.rows for held in group], limit)
+    rows = merge_live([held.segment.rows for held in group], limit, hashed=hashed)
     weight = sum(held.weight for held in group)
     cut = limit if len(rows) < weight else None
     parts = tuple(part for held in group for part in held.segment.parts)
@@ -72,12 +72,14 @@ def merge_held(group: Sequence[Held], limit: Limit) -> Held:
     return Held(segment, weight, add_sizes(group), group[0].since, group[-1].until, cut)
 
 
-def merge_live(blocks: Sequence[Rows], limit: Limit) -> Rows:
+def merge_live(blocks: Sequence[Rows], limit: Limit, *, hashed: bool = False) -> Rows:
     """The rows of all blocks that are not expired, in buffers of their own.
 
-    They leave out the routing hashes: those are kept in state, with the parts, and a probe does not need them.
+    Unless they are to stay `hashed`, they leave out the routing hashes: those are kept in state, with the parts, and a
+    probe does not need them. Results that are sorted do.
     """
-    blocks = [replace(block, route=None) for block in blocks]
+    if not hashed:
+        blocks = [replace(block, route=None) for block in blocks]
     if len(blocks) == 1:
         return blocks[0].take(np.flatnonzero(limit.is_live(blocks[0])))
     return Rows.concat([_cut(block, limit) for block in blocks])

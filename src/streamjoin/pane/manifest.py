@@ -30,7 +30,7 @@ def to_note(held: Held) -> dict[str, Any]:
     }
 
 
-def from_note(note: dict[str, Any], fetch: Fetch, cached: Cached | None) -> Held:
+def from_note(note: dict[str, Any], fetch: Fetch, cached: Cached | None, *, hashed: bool = False) -> Held:
     """The segment of a note: as it arrived, or merged anew from its parts unless a merged one is at hand."""
     name, parts = note["name"], tuple(unpack_names(note["parts"]))
     cut = Limit(*note["cut"]) if note["cut"] else None
@@ -39,7 +39,8 @@ def from_note(note: dict[str, Any], fetch: Fetch, cached: Cached | None) -> Held
     elif merged := cached(name) if cached else None:
         segment = replace(merged, name=name, parts=parts)
     else:
-        segment = Segment(name, merge_live([fetch(part).rows for part in parts], cut or Limit()), parts=parts)
+        rows = merge_live([fetch(part).rows for part in parts], cut or Limit(), hashed=hashed)
+        segment = Segment(name, rows, parts=parts)
     if len(segment) != note["rows"]:
         raise SegmentError(name, f"has {len(segment)} rows; the manifest says {note['rows']}")
     return Held(segment, note["weight"], note["size"], note["since"], note["until"], cut)

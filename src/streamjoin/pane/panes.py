@@ -46,6 +46,7 @@ class Panes:
 
     `span` is how long a row stays, in microseconds; 0 where no time says so, as under a count window. `prepare` builds
     a segment's index; it is called when the segments are first asked for, never for one that was merged meanwhile.
+    Merged rows keep their hashes where they are to stay `hashed`.
 
     >>> import numpy as np
     >>> import pyarrow as pa
@@ -60,11 +61,11 @@ class Panes:
     ['l0', 'l1']
     """
 
-    def __init__(self, span: int = 0, *, prepare: Prepare | None = None) -> None:
+    def __init__(self, span: int = 0, *, prepare: Prepare | None = None, hashed: bool = False) -> None:
         if span < 0:
             raise StreamJoinError(f"span: expected microseconds, 0 or more; got {span}")
         self._span = span
-        self._prepare = prepare
+        self._prepare, self._hashed = prepare, hashed
         self._closed: list[Held] = []  # a segment each
         self._open: list[Held] = []  # the pane that rows arrive in
         self._limit = Limit()
@@ -141,17 +142,23 @@ class Panes:
 
     @classmethod
     def restore(
-        cls, manifest: dict[str, Any], fetch: Fetch, *, prepare: Prepare | None = None, cached: Cached | None = None
+        cls,
+        manifest: dict[str, Any],
+        fetch: Fetch,
+        *,
+        prepare: Prepare | None = None,
+        cached: Cached | None = None,
+        hashed: bool = False,
     ) -> "Panes":
         """The list that a manifest was taken of.
 
         `fetch` gives a segment as it arrived, by name. `cached` may give a merged one, which saves fetching its parts.
         """
-        panes = cls(manifest["span"], prepare=prepare)
+        panes = cls(manifest["span"], prepare=prepare, hashed=hashed)
         panes._limit = Limit(*manifest["limit"])
         panes._front = manifest["front"]
-        panes._closed = [from_note(note, fetch, cached) for note in manifest["closed"]]
-        panes._open = [from_note(note, fetch, cached) for note in manifest["open"]]
+        panes._closed = [from_note(note, fetch, cached, hashed=hashed) for note in manifest["closed"]]
+        panes._open = [from_note(note, fetch, cached, hashed=hashed) for note in manifest["open"]]
         return panes
 
     def _iter_held(self) -> Iterator[Held]:
@@ -173,7 +180,9 @@ class Panes:
             self._closed = self._merge(group_by_halving(self._closed))
 
     def _merge(self, groups: Sequence[Sequence[Held]]) -> list[Held]:
-        return [group[0] if len(group) == 1 else merge_held(group, self._limit) for group in groups]
+        return [
+            group[0] if len(group) == 1 else merge_held(group, self._limit, hashed=self._hashed) for group in groups
+        ]
 
     def _compact(self) -> None:
         """Copy live rows away from expired ones where these are more than half as many.
@@ -188,7 +197,7 @@ class Panes:
         self._open = [self._compact_one(held) for held in self._open]
 
     def _compact_one(self, held: Held) -> Held:
-        return held if 3 * held.count_expired(self._limit) <= held.rows else merge_held([held], self._limit)
+        return held if 3 * held.count_expired(self._limit) <= held.rows else self._merge_group([held])
 
     def _prepare_one(self, held: Held) -> Held:
         if self._prepare is None or held.prepared or held.segment.index:

@@ -98,8 +98,8 @@ def _explain_window(planned: Planned, window: Window) -> str:
     if isinstance(window, Last):
         return (
             f"the earlier row is among the last {window.left:,} left rows, or the last {window.right:,} right rows, "
-            "when the later one comes; rows come in the order of time, left before right, then by the hash of the whole "
-            "row, and wait until the watermark has passed them\n"
+            "when the later one comes; rows come in the order of time, left before right, then by the hash of the "
+            "whole row, and wait until the watermark has passed them\n"
             "every cell is told time and hash of every row, to count those that it is not sent"
         )
     if isinstance(window, Tumbling):

@@ -42,7 +42,7 @@ class Store:
         self.limit = Limit()
         self.prepare = partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
-        self._panes = Panes(find_retention(plan.window, side), prepare=self.prepare)
+        self._panes = Panes(find_retention(plan.window, side), prepare=self.prepare, hashed=plan.ordered)
         self._named = 0
         self._tallied = False
 
@@ -168,7 +168,9 @@ class Store:
         )
         self.limit = self.find_limit(watermark)
         must, may = partial(_fetch_segment, fetch), partial(_fetch_if_there, fetch)
-        self._panes = Panes.restore(manifest["panes"], must, prepare=self.prepare, cached=may)
+        self._panes = Panes.restore(
+            manifest["panes"], must, prepare=self.prepare, cached=may, hashed=self._plan.ordered
+        )
         self.waiting.restore(manifest["waiting"], watermark, must)
         if manifest["tally"] is not None:
             self._tallied = True

@@ -11,6 +11,7 @@ from streamjoin.local.handshake import Handshake
 from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
+    from streamjoin.local.join import LocalJoin
     from streamjoin.report.dashboard import dashboard
     from streamjoin.spark.progress import progress
     from streamjoin.spark.session import configure, session
@@ -20,6 +21,7 @@ __all__ = [
     "Grid",
     "Handshake",
     "Keyed",
+    "LocalJoin",
     "Scale",
     "StreamJoinError",
     "between",
@@ -34,7 +36,8 @@ __all__ = [
     "within",
 ]
 
-_ON_SPARK = {
+_LATER = {
+    "LocalJoin": "streamjoin.local.join",
     "configure": "streamjoin.spark.session",
     "dashboard": "streamjoin.report.dashboard",
     "progress": "streamjoin.spark.progress",
@@ -47,11 +50,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Spark when it is first asked for: a second that those without Spark need not wait."""
-    if name not in _ON_SPARK:
+    """Import what needs Spark or Numba when it is first asked for: a second that others need not wait."""
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(_ON_SPARK[name]), name)
+        return getattr(import_module(_LATER[name]), name)
     except StreamJoinError as missing:
         return partial(_refuse, missing)
 

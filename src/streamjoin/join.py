@@ -10,6 +10,7 @@ from streamjoin.local.handshake import Handshake
 from streamjoin.predicate import On
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import how_of
+from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
@@ -122,17 +123,8 @@ def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "ordered", "name")},
         "how": how_of(how),
-        "time": _pair("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
-        "delay": _pair("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
+        "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
+        "delay": pair_of("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
         "layout": None if layout == "auto" else layout,
-        "suffixes": _pair("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False),
+        "suffixes": pair_of("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False),
     }
-
-
-def _pair(argument: str, value: Any, expected: str, kind: Any, *, one: bool = True) -> tuple[Any, Any]:
-    """A value for each side; if `one` may stand for both, it does."""
-    if one and isinstance(value, kind):
-        return value, value
-    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(part, kind) for part in value):
-        return value[0], value[1]
-    raise StreamJoinError(f"{argument}: got {value!r}; expected {expected}")

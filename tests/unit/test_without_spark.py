@@ -23,6 +23,15 @@ assert str(sj.Grid(2, 3)) == "Grid(2, 3)"
 rows = [{"ts": second * 1_000_000} for second in range(3)]
 law = reference.join([reference.Batch(rows, rows, None)], lambda l, r: True, sj.within("1s"))
 print(len(law.rows))
+
+import pyarrow as pa
+
+schema = pa.schema([("ts", pa.int64())])
+with sj.LocalJoin(on="true", window=sj.within("1s"), left=schema, right=schema, time="ts", delay="0s") as local:
+    for row in rows:
+        local.push_left(row)
+    local.push_right(pa.Table.from_pylist(rows, schema))
+    assert local.read().num_rows == len(law.rows)
 """
 REFUSED = {
     "join": 'sj.join([], [], on="l.x = r.x", time="ts", window=sj.within("1s"))',

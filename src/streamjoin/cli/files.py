@@ -17,11 +17,11 @@ from streamjoin.cli.quiet import reason
 from streamjoin.cli.words import count
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import explain, join
-from streamjoin.spark.fields import quote_path
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
 from streamjoin.spec.window import Both, Last, Window
+from streamjoin.sql.select import quote_path
 
 _MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}

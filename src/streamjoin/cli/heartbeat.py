@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import TimestampType
 
-from streamjoin.spark.fields import quote_path
 from streamjoin.spec.duration import microseconds
+from streamjoin.sql.select import quote_path
 
 _BEAT = "__streamjoin_beat"
 _SCHEMA = "micros bigint"

@@ -30,6 +30,11 @@ class Handshake:
         check_whole_number("Handshake(n)", self.n)
 
     @property
+    def cells(self) -> int:
+        """All of them alike."""
+        return self.n
+
+    @property
     def why_not_on_spark(self) -> str:
         """What `join` says to who asks for it there."""
         return (

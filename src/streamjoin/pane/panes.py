@@ -82,6 +82,11 @@ class Panes:
         return len(self._closed) + len(self._open)
 
     @property
+    def closed(self) -> int:
+        """How many panes are closed; each is one segment, and they come before those of the open pane."""
+        return len(self._closed)
+
+    @property
     def rows(self) -> int:
         """How many rows are held, expired ones included whose segment has not gone yet."""
         return sum(held.rows for held in self._iter_held())
@@ -180,9 +185,10 @@ class Panes:
             self._closed = self._merge(group_by_halving(self._closed))
 
     def _merge(self, groups: Sequence[Sequence[Held]]) -> list[Held]:
-        return [
-            group[0] if len(group) == 1 else merge_held(group, self._limit, hashed=self._hashed) for group in groups
-        ]
+        return [group[0] if len(group) == 1 else self._merge_group(group) for group in groups]
+
+    def _merge_group(self, group: Sequence[Held]) -> Held:
+        return merge_held(group, self._limit, hashed=self._hashed)
 
     def _compact(self) -> None:
         """Copy live rows away from expired ones where these are more than half as many.

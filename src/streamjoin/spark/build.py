@@ -24,14 +24,7 @@ from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
-from streamjoin.spark.fields import (
-    JOIN_TIME,
-    Carried,
-    arrow_type,
-    find,
-    quote_path,
-    result_fields,
-)
+from streamjoin.spark.fields import arrow_type
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.rowhash import hash_row
@@ -41,6 +34,7 @@ from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
+from streamjoin.sql.select import JOIN_TIME, Carried, find, quote_path, result_fields
 
 
 def plan(

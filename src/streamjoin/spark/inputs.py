@@ -11,9 +11,9 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import analyze
-from streamjoin.spark.fields import find, quote_path
 from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.side import NAMED, Side
+from streamjoin.sql.select import find, quote_path
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows an event-time column."""

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, StructType
 
-from streamjoin.spark.fields import is_hashable, quote_path
+from streamjoin.spark.fields import is_hashable
 from streamjoin.spec.side import SIDES, Side
+from streamjoin.sql.select import quote_path
 
 _BITS = 62
 

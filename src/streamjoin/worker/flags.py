@@ -66,7 +66,7 @@ class Flags:
 
     def take_changes(self) -> dict[int, bytes]:
         """The pages that have changed since the last call."""
-        changes = {page: self._pack_page(page) for page in sorted(self._changed)}
+        changes = {page: self.pack_page(page) for page in sorted(self._changed)}
         self._written |= self._changed
         self._changed.clear()
         return changes
@@ -76,7 +76,7 @@ class Flags:
         """The pages that have a matched row."""
         return sorted(self._written | self._changed)
 
-    def _pack_page(self, page: int) -> bytes:
+    def pack_page(self, page: int) -> bytes:
         """The flags of a page, eight to a byte."""
         start = page * PAGE - self._base
         return np.packbits(self._matched[start : start + PAGE]).tobytes()

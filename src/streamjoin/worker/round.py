@@ -1,6 +1,9 @@
-"""One round of the three steps: fresh rows of both sides, under one watermark."""
+"""One round of the three steps: fresh rows of both sides, under one watermark.
 
-from collections.abc import Iterator, Mapping
+`run` is what a worker does, step after step. A runtime that shares stores between workers takes the steps one by one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamjoin.match import Matcher
 from streamjoin.pane import Limit, Rows, Segment
-from streamjoin.plan import Mask, Plan
+from streamjoin.plan import Block, Mask, Plan
 from streamjoin.spec.how import emits_unmatched
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker.counters import Counters
@@ -44,38 +47,45 @@ class Round:
     watermark: int | None
     admitted: int | None  # the watermark that no fresh row lies before
     latest: int  # the time of the latest row of all
+    probed: Mapping[Side, Sequence[Segment]] | None = None  # where a store is shared out: the segments probed here
 
     def run(self, arrived: Arrived) -> Iterator[Found]:
         """Probe, then drop what is expired, then store the fresh rows that are not."""
-        fresh = {side: found for side in SIDES if (found := self._prepare(side, arrived)) is not None}
+        fresh = {
+            side: self.prepare(side, block, arrived[other].evictors, meets=arrived[other].block is not None)
+            for side, other in OTHER.items()
+            if (block := arrived[side].block) is not None
+        }
         for side in SIDES if self.plan.counts else ():
             self.stores[side].extend_ranks(arrived[side].evictors.stop)
-        now = {side: self._find_limit(side, self.watermark) for side in SIDES}
-        yield from self.counters.time_probe(self._probe(fresh, now))
+        now = {side: self.find_limit(side) for side in SIDES}
+        yield from self.counters.time_probe(self.probe(fresh, now))
         for side in SIDES:
-            yield from self._expire(side, fresh.get(side), now[side], arrived[side].evictors)
-            self._store(side, fresh.get(side), now[side])
+            yield from self.expire(side, fresh.get(side), now[side], arrived[side].evictors)
+            self.store(side, fresh.get(side), now[side])
+
+    def find_limit(self, side: Side) -> Limit:
+        """Which rows of a side are expired once this round is over."""
+        return self._find_limit(side, self.watermark)
 
     def _find_limit(self, side: Side, watermark: int | None) -> Limit:
         return self.stores[side].find_limit(watermark)
 
     # Before the steps: which rows do what
 
-    def _prepare(self, side: Side, arrived: Arrived) -> Fresh | None:
-        block, store = arrived[side].block, self.stores[side]
-        if block is None:
-            return None
+    def prepare(self, side: Side, block: Block, other: Evictors, *, meets: bool) -> Fresh:
+        """What the rows of a block do; `other` are those that come on the other side, if it `meets` any."""
+        store = self.stores[side]
         ranges = None
         if self.plan.counts:
-            other = OTHER[side]
-            ranges = find_rank_ranges(side, block.time, arrived[other].evictors, count_kept(self.plan.window, other))
+            ranges = find_rank_ranges(side, block.time, other, count_kept(self.plan.window, OTHER[side]))
             if block.probes is not None:
                 ranges = ranges[0][block.probes], ranges[1][block.probes]
             store.whole += len(block.drop_idle())
         elif self.plan.preserves(side):
             block = store.assign_ranks(block.drop_idle())
         segment = store.create_segment(_filter(block.rows, self._select_stored(side, block.rows, block.stores)))
-        if segment is not None and arrived[OTHER[side]].block is not None and self._probes_fresh(OTHER[side]):
+        if segment is not None and meets and self._probes_fresh(OTHER[side]):
             segment = store.prepare(segment)
         whole = block.drop_idle().rows if self.plan.preserves(side) else block.rows
         return Fresh(whole, _filter(block.rows, block.probes), ranges, segment)
@@ -93,13 +103,14 @@ class Round:
 
     # 1. Probe
 
-    def _probe(self, fresh: Mapping[Side, Fresh], now: Mapping[Side, Limit]) -> Iterator[pa.RecordBatch]:
+    def probe(self, fresh: Mapping[Side, Fresh], now: Mapping[Side, Limit]) -> Iterator[pa.RecordBatch]:
+        """The matches of fresh rows with what is stored and with each other."""
         of_fresh = Earliest()  # the matches that emit the fresh left rows of a semi join
         for side, mine in fresh.items():
             if len(mine.probing) == 0:
                 continue
             other = OTHER[side]
-            segments = list(self.stores[other].segments)
+            segments = list(self.stores[other].segments if self.probed is None else self.probed[other])
             theirs = fresh[other].segment if other in fresh and self._probes_fresh(side) else None
             if theirs is not None:
                 segments.append(theirs)
@@ -159,7 +170,8 @@ class Round:
 
     # 2. Expire
 
-    def _expire(self, side: Side, fresh: Fresh | None, now: Limit, evictors: Evictors) -> Iterator[Found]:
+    def expire(self, side: Side, fresh: Fresh | None, now: Limit, evictors: Evictors) -> Iterator[Found]:
+        """Drop what is expired; the unmatched rows among it are results."""
         store = self.stores[side]
         if self.plan.preserves(side) and emits_unmatched(self.plan.how):
             if fresh is not None and not now.spares(fresh.rows):
@@ -189,7 +201,8 @@ class Round:
 
     # 3. Store
 
-    def _store(self, side: Side, fresh: Fresh | None, now: Limit) -> None:
+    def store(self, side: Side, fresh: Fresh | None, now: Limit) -> None:
+        """Keep the fresh rows that are not expired."""
         if fresh is None or fresh.segment is None:
             return
         store, rows = self.stores[side], fresh.segment.rows

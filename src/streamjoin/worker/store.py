@@ -125,6 +125,11 @@ class Store:
         return len(self._panes)
 
     @property
+    def closed_panes(self) -> int:
+        """How many of the segments, the first ones, are whole panes."""
+        return self._panes.closed
+
+    @property
     def undecided(self) -> int:
         """How many rows are unmatched so far, and will be emitted if they stay so."""
         if self.flags is None or not emits_unmatched(self._plan.how):
@@ -160,6 +165,13 @@ class Store:
             "tally": self.tally.to_manifest() if self._tallied else None,
             "flags": [] if self.flags is None else self.flags.pages,
         }
+
+    def to_entries(self) -> dict[str, bytes]:
+        """All that the manifest names, merged and indexed as it is now; the journal has no part in it."""
+        entries = {segment.name: segment.to_bytes() for segment in self.all_segments}
+        if self.flags is not None:
+            entries |= {self._name_page(page): self.flags.pack_page(page) for page in self.flags.pages}
+        return entries
 
     def restore(self, manifest: dict[str, Any], watermark: int | None, fetch: Fetch) -> None:
         """Become the store that the manifest was taken of."""

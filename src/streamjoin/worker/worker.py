@@ -128,6 +128,11 @@ class Worker:
         """The names under which something was stored that is not needed any more since the last call."""
         return self._get_journal().take_dropped()
 
+    def to_entries(self) -> dict[str, bytes]:
+        """All that the manifest names, as it is now, for who keeps no journal."""
+        self._require_batch_over()
+        return {name: entry for store in self._stores.values() for name, entry in store.to_entries().items()}
+
     def list_segments(self) -> list[Segment]:
         """What can be probed now, indexed and merged, and what waits: for a cache, in which `restore` looks by name."""
         return [segment for store in self._stores.values() for segment in store.all_segments]

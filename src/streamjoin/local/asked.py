@@ -1,0 +1,179 @@
+"""What a caller asks of a join in this process, checked: the plan, how pushes are read, what results look like."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout import Keyed, Layout, Scale
+from streamjoin.local.handshake import Handshake
+from streamjoin.local.intake import Intake, check_time
+from streamjoin.operators.expr import Expr
+from streamjoin.operators.onesided import check_evaluable, read_schema
+from streamjoin.plan import Plan
+from streamjoin.predicate import On, Predicate, parse
+from streamjoin.predicate.classify import reads_zone
+from streamjoin.predicate.conjunct import OneSided
+from streamjoin.spec.how import How, sides_of
+from streamjoin.spec.side import NAMED, SIDES, Side
+from streamjoin.spec.window import Both, Last, Window
+from streamjoin.sql.select import JOIN_TIME, Carried, find, result_fields
+
+TIME, TIE = "__time", "__tie"
+"""Columns that results carry where they are put in order: the time of a side's row, and the hash of all it holds."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An Arrow type with its fields, if it is a struct, as `sql.select` reads them."""
+
+    arrow: pa.DataType
+
+    @property
+    def fields(self) -> list["Named"]:
+        """The fields of a struct."""
+        return [Named(f.name, Typed(f.type)) for f in self.arrow] if pa.types.is_struct(self.arrow) else []
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column or field."""
+
+    name: str
+    dataType: Typed  # noqa: N815  as Spark names it
+
+
+class Asked:
+    """A join that was checked. Results carry what they are put in order by if it `sorts` them."""
+
+    def __init__(
+        self,
+        *,
+        on: On,
+        window: Window | None,
+        schemas: dict[Side, pa.Schema],
+        time: tuple[str, str],
+        how: How,
+        select: Sequence[str] | None,
+        suffixes: tuple[str, str],
+        timezone: str,
+        ordered: bool,
+        layout: "Layout | Handshake | str",
+    ) -> None:
+        self.schemas, self.time = schemas, dict(zip(SIDES, time, strict=True))
+        self.sorts = ordered or isinstance(layout, Scale)
+        self._hashed = self.sorts or isinstance(layout, Keyed | str)
+        for side in SIDES:
+            check_time(self.time[side], schemas[side], side)
+        whole = parse(on, read_schema(schemas["l"]), read_schema(schemas["r"]))
+        self.text = whole.text
+        if window is None:
+            implied = whole.window(time)
+            if implied is None:
+                raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
+            window, whole = implied
+        predicate = _decide_here(whole, timezone)
+        filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
+        predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
+        self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
+        structs = {side: Typed(pa.struct(list(schemas[side]))) for side in SIDES}
+        self._fields = result_fields(structs, select, suffixes, how)
+        needed = [field.carried for field in self._fields]
+        if isinstance(window, Last | Both):  # rows of one time are put in order by their hash, then by all they hold
+            self._hashed = True
+            needed += [find(side, (name,), structs[side], "") for side in SIDES for name in schemas[side].names]
+        self._carried: dict[Side, list[Carried]] = {
+            side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
+        }
+        left, right = (self._payload(side) for side in SIDES)
+        self.plan = Plan(predicate, window, left, right, how)
+
+    def _payload(self, side: Side) -> pa.Schema:
+        columns = [(self._internal(c), c.type.arrow) for c in self._carried[side]]
+        extra = [(f"{side}{TIME}", pa.int64()), (f"{side}{TIE}", pa.int64())] if self.sorts else []
+        return pa.schema([*columns, *extra])
+
+    def _internal(self, carried: Carried) -> str:
+        return f"{carried.side}{self._carried[carried.side].index(carried)}"
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether matches are delivered as they are found."""
+        return not (self.sorts or self.plan.counts)
+
+    def intake(self, side: Side) -> Intake:
+        """Reads what is pushed on one side."""
+        return Intake(
+            side,
+            self.schemas[side],
+            self.time[side],
+            [carried.path for carried in self._carried[side]],
+            self.plan,
+            self._filters[side],
+            hashed=self._hashed,
+            sortable=self.sorts,
+        )
+
+    # Results
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The schema of results as the caller sees them."""
+        return pa.schema([*((f.name, f.carried.type.arrow) for f in self._fields), (JOIN_TIME, self._time_type)])
+
+    @cached_property
+    def _time_type(self) -> pa.DataType:
+        type = self.schemas["l"].field(self.time["l"]).type
+        return type if type == pa.int64() else pa.timestamp("us", type.tz)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        names = [field.name for field in self.plan.columns]
+        return [names.index(self._internal(field.carried)) for field in self._fields]
+
+    def present(self, results: pa.RecordBatch) -> pa.RecordBatch:
+        """Results under the names that were asked for."""
+        columns = [results.column(at) for at in self._places]
+        times = results.column(results.num_columns - 1)
+        if self._time_type != pa.int64():
+            times = times.view(self._time_type)
+        return pa.RecordBatch.from_arrays([*columns, times], schema=self.schema)
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The columns that results are put in order by, after their join time."""
+        return [f"{side}{kind}" for kind in (TIME, TIE) for side in sides_of(self.plan.how)]
+
+
+def _decide_here(predicate: Predicate, timezone: str) -> Predicate:
+    """The predicate with nothing left to Spark; refuses by name what streamjoin has no operator for."""
+    check_evaluable(predicate.condition, "on")
+    try:
+        decided = predicate.require_worker()
+    except StreamJoinError as error:
+        reason = str(error).partition(", and in a join that keeps")[0]
+        raise StreamJoinError(
+            f"{reason}, and there is no Spark here. Compute a column before the join and compare that"
+        ) from None
+    if timezone != "UTC" and (zoned := _find_zoned(decided)) is not None:
+        raise StreamJoinError(
+            f"timezone: {zoned} depends on the time zone, and without Spark only 'UTC' is served; got {timezone!r}"
+        )
+    return decided
+
+
+def _find_zoned(predicate: Predicate) -> Expr | None:
+    return next((part for part in predicate.condition.walk() if reads_zone(part)), None)
+
+
+def check_schema(schema: Any, side: Side) -> pa.Schema:
+    """An Arrow schema as it was given, or an error."""
+    if not isinstance(schema, pa.Schema):
+        raise StreamJoinError(f"{NAMED[side]}: got {schema!r}; expected a pyarrow.Schema, such as table.schema")
+    twice = {name for name in schema.names if schema.names.count(name) > 1}
+    if twice:
+        raise StreamJoinError(f"{NAMED[side]}: several columns are named {', '.join(sorted(twice))}")
+    return schema

@@ -1,0 +1,247 @@
+"""Intake: what a caller pushes becomes rows, with their times, keys and payload.
+
+A push is an Arrow table or batch, a dict of columns, or a dict that is one row. One-sided conditions that may filter do
+so here, and keys are computed here: what Spark SQL does before a join on Spark.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from xxhash import xxh3_64_intdigest
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout.base import mix
+from streamjoin.operators.expr import Expr, Key
+from streamjoin.operators.onesided import evaluate_column, read_column, read_type
+from streamjoin.operators.types import TIMESTAMP_NTZ
+from streamjoin.pane import KeyColumn, Rows, key_column, no_columns, numbers
+from streamjoin.plan import Plan
+from streamjoin.predicate.classify import may_raise
+from streamjoin.predicate.conjunct import OneSided
+from streamjoin.spec.side import NAMED, Side
+
+Pushed: TypeAlias = "pa.Table | pa.RecordBatch | Mapping[str, Any]"
+"""What `push_left` and `push_right` take."""
+
+Hashes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Rows that were pushed: those that have a time and that no condition of their side excludes.
+
+    `latest` is the latest time of all that have one, `invalid` counts those that have none, `count` all.
+    """
+
+    rows: Rows
+    latest: int | None
+    invalid: int
+    count: int
+
+
+class Intake:
+    """Reads the rows of one side."""
+
+    def __init__(
+        self,
+        side: Side,
+        schema: pa.Schema,
+        time: str,
+        carried: Sequence[tuple[str, ...]],
+        plan: Plan,
+        filters: Sequence[Expr],
+        *,
+        hashed: bool,
+        sortable: bool,
+    ) -> None:
+        self.side, self.schema = side, schema
+        self._time, self._carried, self._plan, self._filters = time, carried, plan, filters
+        self._keys: list[tuple[Key, list[Expr]]] = [(key, self._guards(key)) for key in plan.keys[side]]
+        self._hashed, self._sortable = hashed, sortable
+
+    def _guards(self, key: Key) -> list[Expr]:
+        """The conditions of its side before a key that may raise: a row that they exclude must not fail on it."""
+        own = [c for c in self._plan.predicate.conjuncts if isinstance(c, OneSided) and c.side == self.side]
+        return [c.exact for c in takewhile(lambda c: c.key != key, own)] if may_raise(key.arg) else []
+
+    def read(self, pushed: Pushed) -> Taken:
+        """The rows of one push."""
+        batch = to_batch(pushed, self.schema, f"push_{NAMED[self.side]}")
+        count = batch.num_rows
+        time = read_time(batch, self._time)
+        invalid = time.null_count
+        if invalid:
+            valid = time.is_valid()
+            batch, time = batch.filter(valid), time.filter(valid)
+        latest = int(numbers(time).max()) if len(time) else None
+        for condition in self._filters:
+            passed = evaluate_column(condition, batch).fill_null(False)
+            batch, time = batch.filter(passed), time.filter(passed)
+        return Taken(self._to_rows(batch, numbers(time)), latest, invalid, count)
+
+    def _to_rows(self, batch: pa.RecordBatch, time: NDArray[np.int64]) -> Rows:
+        keys = tuple(self._read_key(key, guards, batch) for key, guards in self._keys)
+        schema = self._plan.payload(self.side)
+        columns = [_find(batch, path) for path in self._carried]
+        route = hash_rows(batch, self.side) if self._hashed else None
+        if self._sortable:
+            columns += [pa.array(time), pa.array(route)]
+        payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(len(time))
+        return Rows(time, keys, payload, route=route)
+
+    def _read_key(self, key: Key, guards: Sequence[Expr], batch: pa.RecordBatch) -> KeyColumn:
+        able = np.ones(batch.num_rows, np.bool_)
+        for guard in guards:
+            able &= evaluate_column(guard, batch).fill_null(False).to_numpy(zero_copy_only=False)
+        if able.all():
+            values = evaluate_column(key, batch)
+        else:
+            at = np.cumsum(able) - 1
+            spared = evaluate_column(key, batch.filter(pa.array(able)))
+            values = spared.take(pa.array(at, mask=~able))
+        hashes = None if key.type.is_machine else pa.array(hash_values(values))
+        return key_column(values, key.type, hashes)
+
+
+def _find(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
+    values = batch.column(batch.schema.names.index(path[0]))
+    for name in path[1:]:
+        values = pc.struct_field(values, name)
+    return values
+
+
+def read_time(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """The event times in microseconds."""
+    column = batch.column(batch.schema.names.index(name))
+    if column.type == pa.int64():
+        return column
+    try:
+        return read_column(batch, (name,), TIMESTAMP_NTZ).view(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise StreamJoinError(f"{name}: expected times of whole microseconds; {error}") from None
+
+
+def check_time(name: str, schema: pa.Schema, side: Side) -> None:
+    """Refuse a time column that is none."""
+    if name not in schema.names:
+        raise StreamJoinError(f"time: the {NAMED[side]} side has no column {name!r}; it has {', '.join(schema.names)}")
+    type = schema.field(name).type
+    if not (read_type(type).is_timestamp or type == pa.int64()):
+        raise StreamJoinError(f"time: {side}.{name} is {type}; expected a timestamp, or an int64 of microseconds")
+
+
+def to_batch(pushed: Pushed, schema: pa.Schema, verb: str) -> pa.RecordBatch:
+    """What was pushed as one record batch of the schema."""
+    if isinstance(pushed, pa.Table):
+        pushed = pushed.combine_chunks()
+        columns = {name: pushed.column(name) for name in pushed.column_names}
+    elif isinstance(pushed, pa.RecordBatch):
+        if pushed.schema is schema:
+            return pushed
+        columns = dict(zip(pushed.schema.names, pushed.columns, strict=True))
+    elif isinstance(pushed, Mapping):
+        columns = dict(pushed)
+    else:
+        raise StreamJoinError(
+            f"{verb}: got {type(pushed).__name__}; expected an Arrow table or batch, a dict of columns, or a dict that "
+            "is one row"
+        )
+    if columns.keys() != set(schema.names):
+        missing, unknown = sorted(set(schema.names) - columns.keys()), sorted(columns.keys() - set(schema.names))
+        raise StreamJoinError(
+            f"{verb}: expected the columns {', '.join(schema.names)}"
+            + (f"; {', '.join(missing)} missing" if missing else "")
+            + (f"; {', '.join(map(str, unknown))} unknown" if unknown else "")
+        )
+    one = not isinstance(pushed, pa.Table | pa.RecordBatch) and not _are_columns(columns, schema)
+    arrays = [_to_array([columns[f.name]] if one else columns[f.name], f, verb) for f in schema]
+    lengths = {len(array) for array in arrays}
+    if len(lengths) > 1:
+        raise StreamJoinError(f"{verb}: expected columns of one length; got {sorted(lengths)}")
+    return pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else no_columns(0)
+
+
+def _are_columns(columns: Mapping[str, Any], schema: pa.Schema) -> bool:
+    """Whether the values of a dict are columns: all are arrays or lists, and a list of a list type holds lists."""
+    return all(_is_column(columns[field.name], field.type) for field in schema)
+
+
+def _is_column(value: Any, type: pa.DataType) -> bool:
+    if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray):
+        return True
+    if not isinstance(value, list | tuple):
+        return False
+    nested = pa.types.is_list(type) or pa.types.is_large_list(type)
+    return not nested or all(item is None or isinstance(item, list | tuple | np.ndarray) for item in value)
+
+
+def _to_array(values: Any, field: pa.Field, verb: str) -> pa.Array:
+    try:
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        if isinstance(values, pa.Array):
+            return values if values.type == field.type else values.cast(field.type)
+        if field.type == pa.int64() or not pa.types.is_timestamp(field.type):
+            return pa.array(values, field.type)
+        return _to_times(values, field.type)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise StreamJoinError(f"{verb}: {field.name}: expected values of type {field.type}; {error}") from None
+
+
+def _to_times(values: Any, type: pa.DataType) -> pa.Array:
+    return pa.array(values, type, from_pandas=False)
+
+
+# Hashes
+
+
+def hash_values(values: pa.Array) -> Hashes:
+    """A hash of each value; equal values have equal ones."""
+    if pa.types.is_null(values.type):
+        return np.zeros(len(values), np.int64)
+    if pa.types.is_primitive(values.type) and not pa.types.is_decimal(values.type):
+        if pa.types.is_boolean(values.type):
+            words = values.cast(pa.int8()).fill_null(2).to_numpy().astype(np.int64)
+        else:
+            words = (
+                numbers(values).astype(np.float64).view(np.int64)
+                if pa.types.is_floating(values.type)
+                else (numbers(values).astype(np.int64))
+            )
+            if values.null_count:
+                words = np.where(values.is_null().to_numpy(zero_copy_only=False), np.int64(0x5EED), words)
+        return mix(words)
+    if pa.types.is_nested(values.type):
+        hashed = [_hash_bytes(repr(value).encode()) for value in values.to_pylist()]
+        return np.array(hashed, np.int64)
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    known = [
+        _hash_bytes(value if isinstance(value, bytes) else str(value).encode()) for value in _raw(encoded.dictionary)
+    ]
+    table = np.array([*known, 0x5EED], np.int64)
+    codes = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+    hashes: Hashes = table[codes]
+    return hashes
+
+
+def _raw(values: pa.Array) -> list[Any]:
+    return (values.view(pa.binary()) if pa.types.is_string(values.type) else values).to_pylist()  # type: ignore[no-any-return]
+
+
+def _hash_bytes(content: bytes) -> int:
+    digest = xxh3_64_intdigest(content)
+    return digest - (1 << 64) if digest >> 63 else digest
+
+
+def hash_rows(batch: pa.RecordBatch, side: Side) -> Hashes:
+    """A hash of all that a row holds; equal rows of both sides have different ones."""
+    found = np.full(batch.num_rows, 1 + (side == "r"), np.int64)
+    for column in batch.columns:
+        found = mix(found ^ hash_values(column))
+    return found

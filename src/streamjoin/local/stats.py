@@ -1,0 +1,63 @@
+"""What a join in this process says of itself."""
+
+from dataclasses import dataclass
+
+from ddsketch import DDSketch
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Rows and results so far; what is held now; latencies in milliseconds, within 1 %.
+
+    Latency is that of DP-Join's Definition 4.2: delivery of a result minus arrival of the later of its rows. It is
+    measured on matches that are delivered as they are found, from the earliest push of the step that found them; not on
+    results that wait for the watermark (unmatched rows, count windows, ordered results).
+    """
+
+    rows_left: int
+    rows_right: int
+    late_left: int
+    late_right: int
+    invalid_left: int
+    invalid_right: int
+    results: int
+    unread: int
+    """Results that wait to be read."""
+    queued: int
+    """Rows that wait for the step that runs to be over."""
+    blocked_seconds: float
+    """How long pushes waited because too many rows were queued."""
+    steps: int
+    watermark: int | None
+    live_left: int
+    live_right: int
+    waiting_left: int
+    waiting_right: int
+    segments: int
+    bytes: int
+    comparisons: int
+    """Every probing row times the live opposite window, as the papers count."""
+    latency_p50: float | None
+    latency_p99: float | None
+    latency_max: float | None
+
+
+class Latency:
+    """A histogram of seconds."""
+
+    def __init__(self) -> None:
+        self._sketch = DDSketch(0.01)
+        self._most = 0.0
+
+    def add(self, seconds: float, results: int) -> None:
+        """So many results were delivered after so long."""
+        self._sketch.add(seconds, results)
+        self._most = max(self._most, seconds)
+
+    def milliseconds(self) -> tuple[float | None, float | None, float | None]:
+        """The median, the 99th percentile and the greatest."""
+        if not self._sketch.count:
+            return None, None, None
+        p50, p99 = (1000 * (self._sketch.get_quantile_value(q) or 0.0) for q in (0.5, 0.99))
+        most = 1000 * self._most
+        return min(p50, most), min(p99, most), most

@@ -1,0 +1,142 @@
+"""What a join carries: the columns of the result, and where each comes from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.spec.how import How, sides_of
+from streamjoin.spec.side import NAMED, SIDES, Side
+from streamjoin.sql.pointer import suggest_or_list
+
+JOIN_TIME = "join_time"
+Path = tuple[str, ...]
+
+
+class Struct(Protocol):
+    """Columns, or the fields of one: each with its `name` and `dataType`, which may be a struct again."""
+
+    @property
+    def fields(self) -> Sequence[Any]: ...
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A column, or a field inside one, that travels through the join."""
+
+    side: Side
+    path: Path
+    type: Any  # as its runtime knows it
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the result."""
+
+    name: str
+    carried: Carried
+
+
+def quote_path(path: Iterable[str]) -> str:
+    """A column or field in SQL, whatever its name.
+
+    >>> quote_path(["a b", "c`d"])
+    '`a b`.`c``d`'
+    """
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
+
+
+def result_fields(
+    schemas: Mapping[Side, Struct], select: Sequence[str] | None, suffixes: tuple[str, str], how: How
+) -> list[Field]:
+    """The columns of the result in order, under names that are all different."""
+    chosen: list[tuple[str | None, Carried]]
+    sides = sides_of(how)
+    if select is None:
+        chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in sides for f in schemas[side].fields]
+    else:
+        if isinstance(select, str) or not isinstance(select, Sequence):
+            raise StreamJoinError(f"select: expected a list such as ['l.id', 'r.price AS ask']; got {select!r}")
+        chosen = [found for text in select for found in _read_selected(text, schemas)]
+        if "r" not in sides and any(carried.side == "r" for _, carried in chosen):
+            raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
+    own = {side: {carried.path[-1].lower() for _, carried in chosen if carried.side == side} for side in SIDES}
+    clashing = (own["l"] & own["r"]) | {JOIN_TIME}
+    suffix = dict(zip(SIDES, suffixes, strict=True))
+    fields = []
+    for alias, carried in chosen:
+        plain = carried.path[-1]
+        name = alias or (plain + suffix[carried.side] if plain.lower() in clashing else plain)
+        fields.append(Field(name, carried))
+    _check_names([*(field.name for field in fields), JOIN_TIME])
+    return fields
+
+
+def _check_names(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise StreamJoinError(
+                f"select: the result would have two columns named {name!r}; give suffixes= that tell them apart, "
+                "or rename one in select=['l.column AS name', ...]"
+            )
+        seen.add(name.lower())
+
+
+def _read_selected(text: str, schemas: Mapping[Side, Struct]) -> list[tuple[str | None, Carried]]:
+    try:
+        parsed = sqlglot.parse_one(f"SELECT {text}", read="spark").expressions
+    except SqlglotError:
+        parsed = []
+    if len(parsed) != 1:
+        raise StreamJoinError(f"select: expected a column such as 'l.id' or 'r.price AS ask'; got {text!r}")
+    alias = parsed[0].alias if isinstance(parsed[0], exp.Alias) else None
+    path = _path(parsed[0].this if alias else parsed[0])
+    if path is None or len(path) < 2 or path[0].lower() not in schemas:
+        raise StreamJoinError(
+            f"select: {text!r} does not name a column of one side; expected 'l.column', 'r.column' or 'l.*'"
+        )
+    side: Side = "l" if path[0].lower() == "l" else "r"
+    if path[1:] == ("*",):
+        return [(None, Carried(side, (field.name,), field.dataType)) for field in schemas[side].fields]
+    return [(alias, find(side, path[1:], schemas[side], f"select: {text!r}"))]
+
+
+def _path(node: exp.Expr | None) -> Path | None:
+    match node:
+        case exp.Dot():
+            first, last = _path(node.this), _path(node.expression)
+            return first and last and (*first, *last)
+        case exp.Column():
+            return tuple(part.name if not isinstance(part, exp.Star) else "*" for part in node.parts)
+        case exp.Identifier():
+            return (node.name,)
+        case exp.Star():
+            return ("*",)
+    return None
+
+
+def find(side: Side, path: Sequence[str], schema: Struct, where: str) -> Carried:
+    """A column or field by name, without regard to case."""
+    found: list[str] = []
+    inside: Any = schema
+    for name in path:
+        fields: Sequence[Any] = getattr(inside, "fields", ())
+        matching = [field for field in fields if field.name.lower() == name.lower()]
+        if len(matching) != 1:
+            names = [field.name for field in fields]
+            place = f"the {NAMED[side]} side" if not found else f"{side}.{'.'.join(found)}"
+            several = ", ".join(field.name for field in matching)
+            wrong = (
+                f"several columns {name!r}: {several}"
+                if several
+                else f"no column {name!r}{suggest_or_list(name, names)}"
+            )
+            raise StreamJoinError(f"{where}: {place} has {wrong}")
+        found.append(matching[0].name)
+        inside = matching[0].dataType
+    return Carried(side, tuple(found), inside)

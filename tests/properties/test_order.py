@@ -3,7 +3,7 @@
 Every history runs through `flow`: emitted, joined by cells that are restored from state in every batch, put together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,10 +38,7 @@ def run(data: st.DataObject, plan: Plan, batches: Sequence[Batch], directory: st
     return found
 
 
-@pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=max(30, settings().max_examples // 3))
-@given(data=st.data())
-def test_ordered_results_are_the_references_sequence_after_every_batch(how: How, data: st.DataObject) -> None:
+def check_sequence(data: st.DataObject, how: How) -> None:
     plan = replace(data.draw(plans(how=how)), ordered=True)
     batches = data.draw(ARRIVING)
     with TemporaryDirectory() as directory:
@@ -56,10 +53,7 @@ def test_ordered_results_are_the_references_sequence_after_every_batch(how: How,
         before = batch.watermark
 
 
-@pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=max(30, settings().max_examples // 3))
-@given(data=st.data())
-def test_cells_that_are_sent_few_rows_count_all_of_them(how: How, data: st.DataObject) -> None:
+def check_counts(data: st.DataObject, how: How) -> None:
     plan = data.draw(plans(COUNT_WINDOWS, how))
     batches = data.draw(ARRIVING)
     with TemporaryDirectory() as directory:
@@ -67,3 +61,26 @@ def test_cells_that_are_sent_few_rows_count_all_of_them(how: How, data: st.DataO
     for k in range(1, len(batches) + 1):
         so_far = [result for results in found[:k] for result in results]
         assert multiset(so_far) == multiset(expect(plan, batches[:k], ended=False).rows), f"after batch {k}"
+
+
+@settings(max_examples=15)
+@given(data=st.data(), how=st.sampled_from(HOWS))
+def test_ordered_results_are_the_references_sequence_after_every_batch(how: How, data: st.DataObject) -> None:
+    check_sequence(data, how)
+
+
+@settings(max_examples=15)
+@given(data=st.data(), how=st.sampled_from(HOWS))
+def test_cells_that_are_sent_few_rows_count_all_of_them(how: How, data: st.DataObject) -> None:
+    check_counts(data, how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [check_sequence, check_counts])
+@pytest.mark.parametrize("how", HOWS)
+@settings(max_examples=100)
+@given(data=st.data())
+def test_every_how_in_many_histories(
+    check: Callable[[st.DataObject, How], None], how: How, data: st.DataObject
+) -> None:
+    check(data, how)

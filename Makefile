@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow test-guarantees test-browser test-spark simulate lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-browser test-spark simulate mutate lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,10 @@ test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another release, SPAR
 
 simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3, FROM=7; SEED=123 again; PLANTED=1
 	$(PY) -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(FROM),--start $(FROM)) $(if $(HOURS),--hours $(HOURS)) \
-		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(LINES),--lines $(LINES))
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(BRANCHES),--branches $(BRANCHES))
+
+mutate: $(INSTALLED) ## small mistakes in flow and worker, one at a time: which are found? MINUTES=20; ONLY=flags
+	$(PY) -m tests.mutation $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
 
 lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check

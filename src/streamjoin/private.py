@@ -11,7 +11,7 @@ from pathlib import Path
 
 def make_private(directory: Path) -> Path:
     """The directory without links in its path, made if it was missing; PermissionError where others may write to it."""
-    for path in (*reversed(directory.parents), directory):
+    for path in () if directory.exists() else (*reversed(directory.parents), directory):
         if not path.exists():  # `parents=True` would go by the umask, and the group might write to what is above
             path.mkdir(mode=0o700, exist_ok=True)
     return check_private(directory)

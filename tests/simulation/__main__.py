@@ -1,8 +1,8 @@
 """`make simulate`: one seed again, or as many as there is time for.
 
 SEED=123 runs one history and, if it fails, prints the smallest that does. HOURS=2 or MINUTES=3 run seeds from a random
-one on (FROM=7: from that one on). PLANTED=1 plants faults in the product and shows how soon each is found. LINES=500
-tells which lines of the product so many histories run.
+one on (FROM=7: from that one on); HOURS also tells which branches of the product were taken, in one history of twenty.
+PLANTED=1 plants faults in the product and shows how soon each is found. BRANCHES=500 traces so many histories.
 """
 
 import random
@@ -34,40 +34,44 @@ PLANTED_SEEDS = tuple(1_000_000 * n for n in range(1, 6))
 @click.option("--hours", type=float, default=0.0)
 @click.option("--minutes", type=float, default=0.0)
 @click.option("--planted", is_flag=True, help="find the planted faults")
-@click.option("--lines", type=int, default=0, help="which lines of flow and worker so many histories run")
-def main(seed: int | None, start: int | None, hours: float, minutes: float, planted: bool, lines: int) -> None:
+@click.option("--branches", type=int, default=0, help="which branches of flow, worker and pane so many histories take")
+def main(seed: int | None, start: int | None, hours: float, minutes: float, planted: bool, branches: int) -> None:
     console = Console()
     with workspace() as root:
         if planted:
             sys.exit(_show_planted(console, root))
-        if lines:
-            run: set[reach.Line] = set()
-            with reach.traced(run):
-                run_seeds(iter(range(start or 1, (start or 1) + lines)), Tally(), root)
-            console.print(reach.report(run), highlight=False)
+        if branches:
+            taken: set[reach.Branch] = set()
+            with reach.traced(taken):
+                run_seeds(iter(range(start or 1, (start or 1) + branches)), Tally(), root)
+            console.print(reach.report(taken), highlight=False)
             return
         if seed is not None:
             failure = run_history(make_history(seed), root)
             console.print(f"seed {seed}: {'failed' if failure else 'fine'}")
         else:
-            failure = _run_many(console, root, start, hours * 3600 + minutes * 60 or 60.0)
+            failure = _run_many(console, root, start, hours * 3600 + minutes * 60 or 60.0, set() if hours else None)
         if failure is not None:
             _explain(console, failure, root)
             sys.exit(1)
 
 
-def _run_many(console: Console, root: Path, start: int | None, seconds: float) -> Failure | None:
+def _run_many(
+    console: Console, root: Path, start: int | None, seconds: float, taken: set[reach.Branch] | None
+) -> Failure | None:
     seeds = count(random.SystemRandom().randrange(10**9) if start is None else start)
     tally, end, failure = Tally(), time.monotonic() + seconds, None
     columns = BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn()
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=seconds)
         while failure is None and (now := time.monotonic()) < end:
-            failure = run_seeds(seeds, tally, root, min(end, now + STEP))
+            failure = run_seeds(seeds, tally, root, min(end, now + STEP), taken)
             progress.update(task, completed=seconds - (end - time.monotonic()), description=str(tally))
     console.print(tally.hits.table(), highlight=False)
     missing = tally.hits.missing(PLACES)
     console.print(f"never hit, of faults x layouts x hows: {len(missing)} {missing[:5]}", highlight=False)
+    if taken is not None:
+        console.print(reach.report(taken), highlight=False)
     console.print(str(tally), highlight=False)
     return failure
 

@@ -167,7 +167,7 @@ def _draw_faults(random: Random, batches: tuple[Arriving, ...], joins: int) -> I
         for _ in range(random.choice((1, 1, 2))):
             yield Fault(random.choice(RESTARTS), random.choice(batches).number, 0, random.getrandbits(32))
     others = [*(kind for kind in KINDS if kind not in RESTARTS), *["emit runs twice"] * 3]
-    for _ in range(random.choice((1, 1, 2, 3, 4))):
+    for _ in range(random.choice((1, 1, 2, 2, 3))):
         yield Fault(
             random.choice(others), random.choice(batches).number, random.randrange(joins), random.getrandbits(32)
         )

@@ -1,29 +1,35 @@
-"""Which lines of the product histories run: slow, so for a few hundred of them."""
+"""Which branches of the product histories run. Tracing is slow, so of many histories only some are traced.
 
+A branch is a jump that goes one of two ways, as (file, line, line that follows); 0 stands for the end of the function.
+Jumps within a line cannot be seen, and are left out.
+"""
+
+import dis
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from streamjoin import flow, worker
+from streamjoin import flow, pane, worker
 
-ROOMS = (flow, worker)
-Line = tuple[str, int]
+ROOMS = (flow, worker, pane)
+Branch = tuple[str, int, int]
+END = 0
 
 
-def all_lines() -> set[Line]:
-    """The lines of functions in the rooms."""
-    found: set[Line] = set()
+def all_branches() -> set[Branch]:
+    """The branches of functions in the rooms."""
+    found: set[Branch] = set()
     for room in ROOMS:
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             path = importlib.import_module(info.name).__file__
             assert path is not None
-            module = compile(Path(path).read_text(), path, "exec")
-            found |= {(path, line) for code in _functions(module) for _, _, line in code.co_lines() if line}
+            for code in _functions(compile(Path(path).read_text(), path, "exec")):
+                found |= {(path, *branch) for branch in _branches(code)}
     return found
 
 
@@ -35,17 +41,53 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
             yield from _functions(inner)
 
 
+def _branches(code: CodeType) -> Iterator[tuple[int, int]]:
+    steps = list(dis.get_instructions(code))
+    lines = {offset: line for start, stop, line in code.co_lines() for offset in range(start, stop, 2)}
+    place = {step.offset: at for at, step in enumerate(steps)}
+    for at, step in enumerate(steps[:-1]):
+        if "_IF_" in step.opname or step.opname == "FOR_ITER":
+            line = lines[step.offset]
+            ways = {_follow(steps, lines, place, start, line) for start in (at + 1, place[step.argval])}
+            if line is not None and len(ways) == 2 and None not in ways:
+                yield from ((line, way) for way in ways if way is not None)
+
+
+def _follow(
+    steps: Sequence[dis.Instruction], lines: dict[int, int | None], place: dict[int, int], at: int, line: int | None
+) -> int | None:
+    """The next line that runs from an instruction on; None where that is another jump's matter."""
+    while True:
+        step = steps[at]
+        if (reached := lines[step.offset]) not in (line, None):
+            return reached
+        if step.opname.startswith("RETURN"):
+            return END
+        if "_IF_" in step.opname or step.opname in ("FOR_ITER", "SEND", "YIELD_VALUE", "RERAISE", "RAISE_VARARGS"):
+            return None
+        at = place[step.argval] if step.opname.startswith("JUMP") else at + 1
+
+
 @contextmanager
-def traced(run: set[Line]) -> Iterator[None]:
-    """Collect the lines that run meanwhile."""
+def traced(run: set[Branch]) -> Iterator[None]:
+    """Collect the branches that are taken meanwhile."""
     directories = tuple(str(Path(path)) for room in ROOMS for path in room.__path__)
 
-    def line(frame: FrameType, event: str, _: Any) -> Any:
-        run.add((frame.f_code.co_filename, frame.f_lineno))
-        return line
-
     def call(frame: FrameType, event: str, _: Any) -> Any:
-        return line(frame, event, _) if frame.f_code.co_filename.startswith(directories) else None
+        path, before = frame.f_code.co_filename, frame.f_lineno
+        if not path.startswith(directories):
+            return None
+
+        def step(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal before
+            if event == "line":
+                run.add((path, before, frame.f_lineno))
+                before = frame.f_lineno
+            elif event == "return":
+                run.add((path, before, END))
+            return step
+
+        return step
 
     sys.settrace(call)
     try:
@@ -54,15 +96,13 @@ def traced(run: set[Line]) -> Iterator[None]:
         sys.settrace(None)
 
 
-def report(run: set[Line]) -> str:
-    """By file, how many lines ran, and which did not."""
-    lines, every = [], all_lines()
-    for path in sorted({path for path, _ in every}):
-        own = {line for each, line in every if each == path}
-        missed = sorted(own - {line for each, line in run if each == path})
+def report(run: set[Branch]) -> str:
+    """By file, how many branches were taken, and which were not."""
+    lines, every = [], all_branches()
+    for path in sorted({path for path, _, _ in every}):
+        own = {branch for branch in every if branch[0] == path}
+        missed = ", ".join(f"{line} to {following or 'the end'}" for _, line, following in sorted(own - run))
         name = "/".join(Path(path).parts[-2:])
-        lines.append(
-            f"{name:<28} {len(own) - len(missed):>4} of {len(own):<4} not: {', '.join(map(str, missed)) or '-'}"
-        )
-    ran = len(every & run)
-    return "\n".join([*lines, f"{ran} of {len(every)} lines, {100 * ran / len(every):.1f} %"])
+        lines.append(f"{name:<24} {len(own & run):>4} of {len(own):<4} not: {missed or '-'}")
+    taken = len(every & run)
+    return "\n".join([*lines, f"{taken} of {len(every)} branches, {100 * taken / len(every):.1f} %"])

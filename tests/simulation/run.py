@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -17,9 +17,12 @@ import pyarrow as pa
 from tests.simulation.check import check_results, check_state
 from tests.simulation.faults import RESTARTS, Hits
 from tests.simulation.history import History, make_history
+from tests.simulation.reach import Branch, traced
 from tests.simulation.runtime import Runtime
 
 _MEMORY = Path("/dev/shm")
+_TRACED = 20
+"""Of so many histories one is traced, where branches are asked for."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +97,17 @@ class Tally:
         return f"{self.count} histories, {rate:.0f} a minute of one core; medians: {medians}"
 
 
-def run_seeds(seeds: Iterator[int], tally: Tally, root: Path, until: float = math.inf) -> Failure | None:
-    """Run seeds until a time of `time.monotonic`, or the first failure."""
+def run_seeds(
+    seeds: Iterator[int], tally: Tally, root: Path, until: float = math.inf, taken: set[Branch] | None = None
+) -> Failure | None:
+    """Run seeds until a time of `time.monotonic`, or the first failure; some add to the branches that were taken."""
     start, before = time.process_time(), tally.seconds
     for seed in seeds:
         if time.monotonic() > until:
             break
         history = make_history(seed)
-        failure = run_history(history, root, tally.hits)
+        with nullcontext() if taken is None or tally.count % _TRACED else traced(taken):
+            failure = run_history(history, root, tally.hits)
         tally.add(history)
         tally.seconds = before + time.process_time() - start
         if failure is not None:

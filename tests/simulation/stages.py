@@ -88,7 +88,7 @@ class Stage:
         cut = self._draw.randrange(len(rows) + 1) if self._draw.random() < 0.3 else 0
         pieces = [self._sql.to_batch(job, side, piece) for piece in (rows[:cut], rows[cut:]) if piece]
         sent: list[Sent] = []
-        for group in emit(job, side, iter(pieces), part, self._draw.choice((3, 1 << 18, 1 << 18, 1 << 18))):
+        for group in emit(job, side, iter(pieces), part, 3 if self._draw.random() < 0.12 else 1 << 18):
             for record in group:
                 if len(sent) == most:
                     return sent

@@ -17,7 +17,7 @@ from tests.simulation.faults import KINDS
 from tests.simulation.history import make_history
 from tests.simulation.joins import PLACES
 from tests.simulation.planted import PLANTED, find_planted
-from tests.simulation.process import MEMORY
+from tests.simulation.process import MEMORY, OF_A_PLAN
 from tests.simulation.run import Tally, run_history, run_seeds, workspace
 from tests.simulation.shrink import shrink
 
@@ -67,17 +67,13 @@ def test_a_failing_history_is_shrunk(root: Path) -> None:
 
 
 def test_all_that_modules_remember_dies_with_a_process() -> None:
-    known = {(module.__name__, name) for module, name in MEMORY}
+    known = {(module.__name__, name) for module, name in MEMORY} | OF_A_PLAN
     found = set()
     for room in (flow, worker, match, pane, streamjoin.layout, streamjoin.plan):
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             module = importlib.import_module(info.name)
             for name, value in vars(module).items():
-                if (
-                    isinstance(value, dict | list | set)
-                    and name.startswith("_")
-                    and name.islower()
-                    and name[1:2] != "_"
-                ):
+                holds = isinstance(value, dict | list | set) and name.startswith("_") and name.islower()
+                if (holds and name[1:2] != "_") or (hasattr(value, "cache_info") and value.__module__ == info.name):
                     found.add((info.name, name))
     assert found <= known, f"add these to process.MEMORY: {found - known}"

@@ -30,7 +30,7 @@ def joined(spark: SparkSession, scratch: Path, layout: Layout, hot: float) -> Ru
 @pytest.mark.parametrize(
     ("layout", "least", "most"),
     [
-        (sj.Keyed(4), 100, 180),
+        pytest.param(sj.Keyed(4), 100, 180, marks=pytest.mark.slow),
         (sj.Keyed(4, spread=2), 0, 15),
         pytest.param(sj.Grid(2, 2), 0, 15, marks=pytest.mark.slow),
         pytest.param(sj.Scale(4), 0, 15, marks=pytest.mark.slow),

@@ -38,6 +38,7 @@ def test_files_damaged_between_batches_are_read_from_state(spark: SparkSession, 
             assert join.is_exact, f"{kind}: the results are wrong"
 
 
+@pytest.mark.slow
 def test_a_cache_that_is_gone_or_cannot_be_written_is_done_without(spark: SparkSession, tmp_path: Path) -> None:
     with live(spark, tmp_path) as join:
         join.feed()
@@ -50,7 +51,8 @@ def test_a_cache_that_is_gone_or_cannot_be_written_is_done_without(spark: SparkS
         assert join.is_exact
 
 
-@pytest.mark.parametrize("most_bytes", [pytest.param(0, marks=pytest.mark.slow), 30_000])
+@pytest.mark.slow
+@pytest.mark.parametrize("most_bytes", [0, 30_000])
 def test_files_stay_within_the_bound_and_results_stay_exact(
     spark: SparkSession, tmp_path: Path, most_bytes: int
 ) -> None:

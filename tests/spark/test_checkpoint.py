@@ -78,9 +78,16 @@ CHANGES: dict[str, tuple[Arguments, str, str]] = {
 }
 
 
+QUICK = ("window", "layout", "type of a key")
+"""Told in different ways; of the others the unit tests of `flow.checkpoint` know."""
+
+
 @pytest.mark.parametrize(
     "change",
-    [pytest.param(change, marks=pytest.mark.every_spark if change == "window" else ()) for change in CHANGES],
+    [
+        *(pytest.param(change, marks=pytest.mark.every_spark if change == "window" else ()) for change in QUICK),
+        *(pytest.param(change, marks=pytest.mark.slow) for change in CHANGES if change not in QUICK),
+    ],
 )
 def test_another_join_is_refused_with_both_plans(spark: SparkSession, begun: FileJoin, change: str) -> None:
     other, was, now = CHANGES[change]

@@ -29,7 +29,9 @@ CASES: list[tuple[How, str, Window, Layout | str]] = [
     ("left_semi", BANDS, sj.between("1 millisecond", "9 milliseconds", closed="left"), "auto"),
     ("left_anti", SIDED, sj.within("4 milliseconds", closed="neither"), Grid(2, 2)),
 ]
-"""Some for every run; the others take their turn with the slow tests."""
+"""One that is settled for every run, all on other releases of Spark; tests/simulation runs every kind."""
+EVERY_SPARK = (pytest.mark.every_spark,)
+OTHER_SPARKS = (*EVERY_SPARK, pytest.mark.slow)
 
 MORE: list[tuple[How, str, Window, Layout | str]] = [
     ("full", GUARDED, sj.tumbling("5 milliseconds"), Grid(2, 2)),
@@ -49,7 +51,7 @@ SERVING: dict[How, list[Layout | str]] = {
 @pytest.mark.parametrize(
     ("how", "on", "window", "layout"),
     [
-        *(pytest.param(*case, marks=pytest.mark.every_spark) for case in CASES),
+        *(pytest.param(*case, marks=EVERY_SPARK if case == CASES[-1] else OTHER_SPARKS) for case in CASES),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE),
     ],
     ids=str,
@@ -63,10 +65,10 @@ def test_any_history_gives_the_reference_s_rows(
 @pytest.mark.parametrize(
     ("how", "on", "partitions"),
     [
-        ("full", BANDS, 5),  # Grid(2, 2)
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in [
+                ("full", BANDS, 5),  # Grid(2, 2)
                 ("inner", "l.s = r.s", 11),  # Keyed(8, spread=2)
                 ("full", "l.s = r.s", 9),  # Keyed(9)
                 ("full", BANDS, 17),  # Grid(4, 4)
@@ -154,7 +156,7 @@ def joined(left: list[Row], right: list[Row], on: Callable[[Row, Row], bool | No
 @pytest.mark.parametrize(
     ("first", "second", "third", "layout"),
     [
-        pytest.param("left", "full", "left_anti", "auto", marks=pytest.mark.every_spark),
+        pytest.param("left", "full", "left_anti", "auto", marks=OTHER_SPARKS),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in [("full", "left_semi", "left", sj.Grid(1, 1)), ("left_anti", "right", "full", sj.Grid(2, 2))]
@@ -208,10 +210,15 @@ def test_three_joins_in_a_row_see_each_other_s_rows_in_time(
     ("how", "layout"),
     [
         pytest.param("full", sj.Grid(2, 2), marks=pytest.mark.every_spark),
-        ("left_semi", "auto"),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
-            for case in [("left", "auto"), ("left", sj.Grid(2, 2)), ("right", "auto"), ("full", sj.Keyed(3))]
+            for case in [
+                ("left_semi", "auto"),
+                ("left", "auto"),
+                ("left", sj.Grid(2, 2)),
+                ("right", "auto"),
+                ("full", sj.Keyed(3)),
+            ]
         ),
         pytest.param("left_anti", "auto", marks=pytest.mark.slow),
     ],

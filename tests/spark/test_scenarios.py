@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import streamjoin as sj
 from streamjoin.spec.how import How
-from tests.scenarios import DDL, KEYS, SCENARIOS, Result, Scenario, Told, rows, us
+from tests.scenarios import DDL, SCENARIOS, Result, Scenario, Told, rows
 from tests.spark.harness import feed, micros, run
 
 APART, FAR = 10**6, 10**9
@@ -17,19 +17,14 @@ APART, FAR = 10**6, 10**9
 GROUPS: dict[tuple[str, str], list[Scenario]] = {}
 for scenario in SCENARIOS:
     GROUPS.setdefault((str(scenario.window), scenario.on), []).append(scenario)
-QUICK = (str(sj.within(us(10))), KEYS)
 
 
 @pytest.mark.parametrize(
     ("window", "on", "how"),
     [
-        (*QUICK, "full"),
-        *(
-            pytest.param(*group, how, marks=pytest.mark.slow)
-            for group in GROUPS
-            for how in ("full", "left", "left_semi", "left_anti")
-            if (*group, how) != (*QUICK, "full")
-        ),
+        pytest.param(*group, how, marks=pytest.mark.slow)
+        for group in GROUPS
+        for how in ("full", "left", "left_semi", "left_anti")
     ],
 )
 def test_everybody_meets_whom_the_tables_say(

@@ -21,7 +21,9 @@ from tests.strategies import us
     ("on", "window", "near", "every"),
     [
         ("l.x = r.x", sj.within("5 milliseconds"), "r.ts - l.ts BETWEEN -5000 AND 5000", 6),
-        ("abs(l.y - r.y) <= 0.5", sj.tumbling("1 millisecond"), "l.ts = r.ts", 32),
+        pytest.param(
+            *("abs(l.y - r.y) <= 0.5", sj.tumbling("1 millisecond"), "l.ts = r.ts", 32), marks=pytest.mark.slow
+        ),
     ],
     ids=["by key", "by a band that everybody is in"],
 )

@@ -36,7 +36,10 @@ LEFT, RIGHT = ([10, 12], [20], [13, 17, 18]), ([10], [19, 21], [15, 16, 18])
 
 @pytest.mark.parametrize(
     ("given", "seconds_each"),
-    [("2 seconds", (2, 2)), (("500 milliseconds", "9 seconds"), (0.5, 9))],
+    [
+        pytest.param("2 seconds", (2, 2), marks=pytest.mark.slow),
+        (("500 milliseconds", "9 seconds"), (0.5, 9)),
+    ],
     ids=str,
 )
 def test_a_delay_for_each_side_or_one_for_both(
@@ -191,6 +194,7 @@ def test_windows_of_results_are_complete_when_they_are_emitted(spark: SparkSessi
     assert {micros(row.window.start) // SECOND: row.pairs for row in found.rows} == of_window
 
 
+@pytest.mark.slow
 def test_a_stream_that_falls_silent_does_not_keep_the_other_s_rows(spark: SparkSession, tmp_path: Path) -> None:
     left = [list(range(1, 50)), [100], [200], [300], [400]]
     right = [[1], [100], [200], [300], [400]]

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -66,6 +67,12 @@ class Matcher:
         self.evaluated = [PairCheck(c, self._position) for c in predicate.conjuncts if isinstance(c, Evaluated)]
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
+
+    def renew(self) -> "Matcher":
+        """The same for other rows: what was worked out of the condition is shared, what is known of rows is not."""
+        renewed = copy(self)
+        renewed._opened, renewed._last = WeakKeyDictionary(), None
+        return renewed
 
     def prepare(self, side: Side, segment: Segment) -> Segment:
         """The segment with its index."""

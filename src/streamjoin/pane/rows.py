@@ -108,7 +108,7 @@ class Rows:
             _concat_present([block.route for block in blocks]),
         )
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """The bytes of all buffers that these rows keep alive, a shared one counted once.
 

@@ -13,7 +13,7 @@ from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A join as the worker runs it; `left` and `right` are the schemas of the payloads.
 

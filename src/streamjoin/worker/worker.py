@@ -15,6 +15,7 @@ earlier one. Where results come in order, rows wait too, so that no result of a 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
@@ -61,7 +62,7 @@ class Worker:
         self.plan = plan
         self.last = Counters()
         self._output = Output(plan)
-        self._matcher = Matcher(plan.predicate, plan.window, kernel=plan.kernel)
+        self._matcher = _analyze(plan).renew()
         self._journal = Journal() if journal else None
         self._stores: dict[Side, Store] = {side: Store(plan, side, self._matcher, self._journal) for side in SIDES}
         self._watermark: int | None = None
@@ -228,3 +229,9 @@ class Worker:
             yield from split_rounds(self.plan.window, self._stores, watermark)
         else:
             yield watermark, {side: Ready(self._stores[side].waiting.release(watermark)) for side in SIDES}
+
+
+@lru_cache(maxsize=32)
+def _analyze(plan: Plan) -> Matcher:
+    """A matcher for a plan, once a process: a cell's worker is made anew in every batch."""
+    return Matcher(plan.predicate, plan.window, kernel=plan.kernel)

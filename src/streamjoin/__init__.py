@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.join import explain, join
+from streamjoin.join import check, explain, flush, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
 from streamjoin.local.handshake import Handshake
 from streamjoin.spec.window import between, last, tumbling, within
@@ -25,9 +25,11 @@ __all__ = [
     "Scale",
     "StreamJoinError",
     "between",
+    "check",
     "configure",
     "dashboard",
     "explain",
+    "flush",
     "join",
     "last",
     "progress",

@@ -1,7 +1,8 @@
-"""The verb: checks the arguments and hands them to a runtime."""
+"""The verbs: they check the arguments and hand them to a runtime."""
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from streamjoin.errors import StreamJoinError
@@ -9,13 +10,14 @@ from streamjoin.layout import Layout
 from streamjoin.local.handshake import Handshake
 from streamjoin.predicate import On
 from streamjoin.spec.duration import Duration
-from streamjoin.spec.how import how_of
+from streamjoin.spec.how import emits_unmatched, how_of
 from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamjoin.spark.build import Planned
     from streamjoin.spark.explain import Explanation
 
 Delay = Duration | None
@@ -94,17 +96,73 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     >>> [warning.partition(":")[0] for warning in plan.warnings]
     ['one end of a band narrows little']
     """
-    from streamjoin.spark.build import plan
     from streamjoin.spark.explain import explain_plan
+
+    planned, given = _plan("explain", left, right, arguments)
+    return explain_plan(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
+
+
+def check(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **arguments: Any) -> str:
+    """Whether `join`, given these arguments, may go on from a checkpoint: to be asked before a query is started on it.
+
+    A checkpoint that another join wrote is refused with the lines that differ; nothing is changed. The answer says
+    whether the join goes on or begins.
+
+    >>> from streamjoin import within
+    >>> rows = spark.readStream.format("rate").load()
+    >>> same = {"on": "l.value = r.value", "window": within("1 second"), "time": "timestamp", "delay": "1 second"}
+    >>> check("no/such/checkpoint", rows, rows, **same)
+    'begins: no join has committed to no/such/checkpoint yet'
+    """
+    from streamjoin.spark.stored import check_checkpoint
+
+    planned, _ = _plan("check", left, right, arguments)
+    return check_checkpoint(planned.spark, _read_path("check", checkpoint, planned), planned.key)
+
+
+def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **arguments: Any) -> "DataFrame":
+    """The rows that wait unmatched when a query has ended, as a batch of results: what `join` would emit for them.
+
+    A query ends (``trigger(availableNow=True)``) before the watermark has passed the last time at which its last rows
+    could find a partner. Those of a preserved side wait in the checkpoint; given that and the arguments of `join`,
+    this reads them, as if no further row came. With ``ordered=True`` or a count window rows wait for their turn too:
+    what they would yield is among the results. The checkpoint stays as it is: a query that goes on from it emits these
+    rows itself, or their matches.
+
+    >>> from tempfile import mkdtemp
+    >>> from streamjoin import within
+    >>> ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
+    >>> none = {"on": "l.value = r.value + 9", "window": within("1 second"), "time": "timestamp", "delay": "1 second"}
+    >>> place = mkdtemp()
+    >>> writer = join(ticks, ticks, how="left", **none).writeStream.format("noop").option("checkpointLocation", place)
+    >>> writer.trigger(availableNow=True).start().awaitTermination()
+    >>> flush(place, ticks, ticks, how="left", **none).count()
+    3
+    """
+    planned, given = _plan("flush", left, right, arguments)
+    if not (emits_unmatched(how_of(given["how"])) or planned.plan.holds):
+        raise StreamJoinError(f"flush: a join of how={given['how']!r} emits no unmatched rows, so none wait")
+    return planned.waiting(_read_path("flush", checkpoint, planned))
+
+
+def _plan(verb: str, left: Frames, right: Frames, arguments: Mapping[str, Any]) -> "tuple[Planned, dict[str, Any]]":
+    """The plan of a join, and its arguments with defaults; `verb` takes the same as `join`."""
+    from streamjoin.spark.build import plan
 
     try:
         call = signature(join).bind(left, right, **arguments)
     except TypeError as error:
-        raise TypeError(f"explain() takes the arguments of join(): {error}") from None
+        raise TypeError(f"{verb}() takes the arguments of join(): {error}") from None
     call.apply_defaults()
-    given = call.arguments
-    planned = plan(**_check(given))
-    return explain_plan(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
+    return plan(**_check(call.arguments)), call.arguments
+
+
+def _read_path(verb: str, checkpoint: Any, planned: "Planned") -> str:
+    if not isinstance(checkpoint, str | PathLike):
+        raise StreamJoinError(f"checkpoint: got {checkpoint!r}; expected the path that checkpointLocation names")
+    if not planned.is_streaming:
+        raise StreamJoinError(f"left, right: {verb} is for joins of streams; these are batch, and have no checkpoint")
+    return str(checkpoint)
 
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -110,6 +110,30 @@ def foreign(home: Path) -> None:
         sj.configure("spark")  # type: ignore[type-var]
 
 
+def submitted(home: Path) -> None:
+    """What ``spark-submit`` says, here in the environment, goes before what we would choose; then a running session."""
+    del home
+    spark = sj.session(conf={"spark.sql.session.timeZone": "UTC"})
+    assert spark.sparkContext.master == "local[1]"
+    assert spark.sparkContext.appName == "streamjoin"
+    kept = ("spark.sql.shuffle.partitions", "spark.ui.enabled", "spark.sql.streaming.stateStore.providerClass")
+    assert [spark.conf.get(name) for name in kept][:2] == ["3", "true"]
+    assert "RocksDB" in str(spark.conf.get(kept[2]))
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    assert sj.session() is spark
+    assert [spark.conf.get(name) for name in ("spark.sql.shuffle.partitions", "spark.sql.caseSensitive")] == [
+        "3",
+        "true",
+    ]
+    sj.session(partitions=5, conf={"spark.sql.caseSensitive": "false"})
+    assert [spark.conf.get(name) for name in ("spark.sql.shuffle.partitions", "spark.sql.caseSensitive")] == [
+        "5",
+        "false",
+    ]
+    with refusal("master: a session runs already, on local[1]; got 'local[2]'"):
+        sj.session(master="local[2]")
+
+
 def other_python(home: Path) -> None:
     """Spark's workers are to run with the Python on the PATH, which is not ours."""
     del home
@@ -168,7 +192,7 @@ def must_restart(spark: SparkSession, home: Path) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Path], None]] = {
-    scenario.__name__: scenario for scenario in (plain, foreign, other_python, connect)
+    scenario.__name__: scenario for scenario in (plain, foreign, submitted, other_python, connect)
 }
 
 if __name__ == "__main__":

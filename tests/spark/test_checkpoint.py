@@ -1,7 +1,8 @@
 """A checkpoint belongs to one join: another one is refused, with both plans in the message."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +25,32 @@ class Arguments:
     on: str = ON
     window: Any = WINDOW
     layout: Any = "auto"
-    select: tuple[str, ...] = ("l.id AS l", "r.id AS r")
+    select: tuple[str, ...] | None = ("l.id AS l", "r.id AS r")
+    how: str = "inner"
     delay: str = "3 seconds"
     change: Callable[[DataFrame], DataFrame] = lambda frame: frame
 
-    def run(self, spark: SparkSession, told: FileJoin) -> None:
-        """Join all files that there are and have not been joined yet."""
-        left, right = (
+    def frames(self, spark: SparkSession, told: FileJoin) -> list[DataFrame]:
+        return [
             self.change(spark.readStream.schema("id BIGINT, ts TIMESTAMP, x INT").parquet(f"{told.home}/{side}"))
             for side in ("left", "right")
-        )
-        joined = sj.join(
-            left,
-            right,
-            on=self.on,
-            window=self.window,
-            time="ts",
-            delay=self.delay,
-            select=self.select,
-            layout=self.layout,
-        )
+        ]
+
+    @property
+    def named(self) -> dict[str, Any]:
+        return {
+            "on": self.on,
+            "window": self.window,
+            "time": "ts",
+            "delay": self.delay,
+            "select": self.select,
+            "layout": self.layout,
+            "how": self.how,
+        }
+
+    def run(self, spark: SparkSession, told: FileJoin) -> None:
+        """Join all files that there are and have not been joined yet."""
+        joined = sj.join(*self.frames(spark, told), **self.named)
         writer = joined.writeStream.format("parquet").option("checkpointLocation", str(told.checkpoint))
         writer.trigger(availableNow=True).start(str(told.sink)).awaitTermination()
 
@@ -100,6 +107,87 @@ def test_another_join_is_refused_with_both_plans(spark: SparkSession, begun: Fil
     after = after.partition("\n\n")[0]
     assert was in before, before
     assert now in after, after
+
+
+@pytest.mark.every_spark
+def test_another_join_is_refused_at_the_start_and_leaves_the_checkpoint_as_it_was(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also when no rows come; and `check` says it before."""
+    told = FileJoin(str(tmp_path))
+    write_inputs(tmp_path, files=1)
+    same, other = Arguments(), Arguments(window=sj.within("16 seconds"))
+    assert sj.check(told.checkpoint, *same.frames(spark, told), **same.named).startswith("begins: ")
+    same.run(spark, told)
+    before = list_files(told.checkpoint)
+    with pytest.raises(sj.StreamJoinError, match="16 seconds"):
+        sj.check(told.checkpoint, *other.frames(spark, told), **other.named)
+    with pytest.raises(StreamingQueryException) as refused:
+        other.run(spark, told)
+    assert "StreamJoinError: This checkpoint was written by another join" in str(refused.value)
+    assert "<= 5" not in str(refused.value), "only the lines that differ"
+    assert list_files(told.checkpoint) == before
+    assert sj.check(str(told.checkpoint), *same.frames(spark, told), **same.named).startswith("goes on: ")
+
+    (told.checkpoint / "streamjoin" / "plan.json").unlink()  # the state says the same
+    with pytest.raises(sj.StreamJoinError, match="16 seconds"):
+        sj.check(told.checkpoint, *other.frames(spark, told), **other.named)
+    assert sj.check(told.checkpoint, *same.frames(spark, told), **same.named).startswith("goes on: ")
+
+
+def list_files(directory: Path) -> dict[str, int]:
+    return {str(file): file.stat().st_mtime_ns for file in directory.rglob("*") if file.is_file()}
+
+
+def test_a_new_column_is_named_with_what_keeps_it_out(spark: SparkSession, tmp_path: Path) -> None:
+    told = FileJoin(str(tmp_path))
+    write_inputs(tmp_path, files=1)
+    every = Arguments(select=None)
+    every.run(spark, told)
+    wider = Arguments(select=None, change=lambda frame: frame.selectExpr("*", "x + 1 AS y"))
+    with pytest.raises(sj.StreamJoinError) as refused:
+        sj.check(told.checkpoint, *wider.frames(spark, told), **wider.named)
+    assert 'New on the left side: y int. If that is new in the input, join left.select("id", "ts", "x")' in str(
+        refused.value
+    )
+    kept = Arguments(select=None, change=lambda frame: wider.change(frame).select("id", "ts", "x"))
+    assert sj.check(told.checkpoint, *kept.frames(spark, told), **kept.named).startswith("goes on: ")
+
+
+@pytest.mark.parametrize("layout", ["auto", sj.Grid(2, 2)], ids=str)
+@pytest.mark.parametrize("how", ["full", pytest.param("left_anti", marks=pytest.mark.slow)])
+def test_rows_that_wait_at_the_end_are_told_and_can_be_had(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str, layout: Any
+) -> None:
+    told = FileJoin(str(tmp_path))
+    write_inputs(tmp_path, files=2)
+    select = ("l.id AS l",) if how == "left_anti" else ("l.id AS l", "r.id AS r")
+    join = Arguments(on="abs(l.x - r.x) <= 0", window=sj.within("2 seconds"), how=how, layout=layout, select=select)
+    join.run(spark, told)
+    waiting = sj.flush(told.checkpoint, *join.frames(spark, told), **join.named)
+    rows = waiting.collect()
+    assert rows
+    while not caplog.records:  # Spark tells of the end after it
+        time.sleep(0.05)
+    assert "unmatched in its join 'streamjoin'" in caplog.text
+    assert f"streamjoin.flush('file:{told.checkpoint}', ...)" in caplog.text
+    batch = replace(join, change=lambda frame: frame)
+    history = [
+        spark.read.schema("id BIGINT, ts TIMESTAMP, x INT").parquet(f"{tmp_path}/{s}") for s in ("left", "right")
+    ]
+    wanted = sj.join(*history, **{**batch.named, "delay": None, "layout": "auto"})
+    found = spark.read.parquet(str(told.sink)).unionByName(waiting)
+    assert sorted(map(str, found.collect())) == sorted(map(str, wanted.collect()))
+
+
+def test_where_no_rows_wait_flush_says_so(spark: SparkSession, begun: FileJoin, tmp_path: Path) -> None:
+    frames = Arguments().frames(spark, begun)
+    with pytest.raises(sj.StreamJoinError, match="flush: a join of how='inner' emits no unmatched rows"):
+        sj.flush(begun.checkpoint, *frames, **Arguments().named)
+    with pytest.raises(sj.StreamJoinError, match=f"no join has committed to {tmp_path} yet"):
+        sj.flush(tmp_path, *frames, **Arguments(how="left").named)
+    with pytest.raises(sj.StreamJoinError, match="checkpoint: got 5; expected the path"):
+        sj.check(5, *frames, **Arguments().named)  # type: ignore[arg-type]
 
 
 @pytest.mark.guarantee

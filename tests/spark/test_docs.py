@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from streamjoin.cli.run import run as run_command
+
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -31,14 +33,18 @@ def run(page: str) -> None:
             assert [line.rstrip() for line in printed.rstrip().splitlines()] == content.rstrip().splitlines()
 
 
-def execute(directory: Path, *pages: str) -> None:
-    """Run pages as a user would: in a process of their own, in this directory, where Spark finds their files too."""
+def execute(directory: Path, *pages: str) -> str:
+    """Run pages as a user would: in a process of their own, in this directory, where Spark finds their files too.
+
+    What it writes to standard error is returned.
+    """
     program = f"from tests.spark.test_docs import run\nfor page in {pages!r}: run(page)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TZ": "UTC"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=directory, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    return done.stderr
 
 
 @pytest.mark.guarantee
@@ -47,10 +53,34 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/tutorial.md")
 
 
-def test_the_readme_shows_the_join_at_work(tmp_path: Path) -> None:
-    """On the rows that the tutorial begins with."""
-    setup = next(content for language, content in blocks("docs/tutorial.md") if language == "python")
-    rows = setup[setup.index("def drop") : setup.index("trades = ")]
-    program = "import json\nfrom pathlib import Path\n" + rows
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
-    execute(tmp_path, "README.md")
+@pytest.mark.guarantee
+@pytest.mark.slow
+def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
+    execute(tmp_path, "docs/guides/checkpoints.md")
+
+
+def test_the_readme_runs_as_it_is_pasted_and_without_chatter(tmp_path: Path) -> None:
+    """Its query still runs when Python ends. One line of Spark's comes before any code of ours."""
+    said = execute(tmp_path, "README.md")
+    chatter = [line for line in said.splitlines() if "TransformWithState" in line]
+    assert chatter == ["Starting Streaming TransformWithStateInPandas Python worker."]
+    for noise in ("segment cache", "ListenerBus", "Traceback", "\tat "):
+        assert noise not in said, said
+
+
+@pytest.mark.guarantee
+@pytest.mark.slow
+def test_the_command_of_the_readme_and_of_the_help_runs_as_it_is_written(tmp_path: Path) -> None:
+    """After the README's Python, which makes the directories."""
+    made = next(content for language, content in blocks("README.md") if language == "python")
+    subprocess.run([sys.executable, "-c", made.partition("spark = ")[0]], cwd=tmp_path, check=True)
+    command = next(content for language, content in blocks("README.md") if content.startswith("streamjoin run"))
+    example = re.search(r"streamjoin run --left.*?--once", run_command.epilog or "", re.DOTALL)
+    assert example is not None
+    for line in (command, example[0]):
+        program = str(Path(sys.executable).parent)
+        environment = os.environ | {"PATH": os.pathsep.join([program, os.environ["PATH"]]), "TZ": "UTC"}
+        done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "3 matches found" in done.stdout
+        assert "unmatched" not in done.stdout

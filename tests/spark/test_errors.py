@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 import streamjoin as sj
 from tests.spark.harness import feed, run, spark_join, values
 
+MORE = ("date '2026-01-05' AS day", "id AS millis", "id > 3 AS flag")
 GOOD = {"on": "l.x = r.x", "window": sj.within("2 seconds"), "time": "ts"}
 
 
 @pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
-    return spark.range(6).selectExpr("timestamp_seconds(id) AS ts", "int(id % 3) AS x", "string(id) AS word")
+    return spark.range(6).selectExpr("timestamp_seconds(id) AS ts", "int(id % 3) AS x", "string(id) AS word", *MORE)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,11 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"window": sj.last(5), "layout": sj.Cell(2)}, "layout: .*no length in time.*take Scale"),
         ({"time": "when"}, "time: the left side has no column 'when'"),
         ({"time": ("ts", "when")}, "time: the right side has no column 'when'"),
-        ({"time": ("ts", "x")}, "time: right column 'x' is of type int; expected a timestamp"),
+        ({"time": ("ts", "x")}, r"time: right column 'x' is of type int; .* right\.withColumn.*timestamp_seconds\(x\)"),
+        ({"time": "word"}, r"time: left column 'word' is of type string; .* to_timestamp\(word\), with a pattern"),
+        ({"time": "day"}, r"time: left column 'day' is of type date; .* CAST\(day AS TIMESTAMP\)"),
+        ({"time": "millis"}, r"type bigint; .* timestamp_seconds\(millis\), timestamp_millis\(millis\) or"),
+        ({"time": "flag"}, "type boolean; expected a timestamp: cast it before the join, or name another column"),
         ({"time": ("ts", "ts", "ts")}, "time: got .* expected one name, or a pair"),
         ({"time": None}, "time: got None; expected one name, or a pair"),
         ({"how": "sideways"}, "how: got 'sideways'"),

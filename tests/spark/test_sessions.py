@@ -43,6 +43,11 @@ def test_a_session_of_the_users_own(name: str, tmp_path: Path) -> None:
     run_scenario(name, tmp_path, PYSPARK_PYTHON=sys.executable)
 
 
+def test_our_session_keeps_what_spark_submit_and_a_running_session_say(tmp_path: Path) -> None:
+    said = "--master local[1] --conf spark.sql.shuffle.partitions=3 --conf spark.ui.enabled=true pyspark-shell"
+    run_scenario("submitted", tmp_path, PYSPARK_PYTHON=sys.executable, PYSPARK_SUBMIT_ARGS=said)
+
+
 @pytest.mark.slow
 def test_a_stream_on_two_hundred_partitions(tmp_path: Path) -> None:
     run_scenario("plain", tmp_path, "200", PYSPARK_PYTHON=sys.executable)

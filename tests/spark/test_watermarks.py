@@ -104,6 +104,21 @@ def test_a_stream_without_watermark_and_delay_is_refused_with_what_to_write(
     assert f'{lacking}.withWatermark("ts", "10 seconds")' in str(refusal.value)
 
 
+def test_a_delay_beside_a_watermark_of_its_own_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    plain = seconds(tmp_path, [1]).stream(spark)
+    own = plain.withWatermark("ts", "1 second")
+    for sides, delay in (
+        ((own, own), "1 second"),
+        ((plain, own), "1 second"),
+        ((own, plain), ("1 second", "2 seconds")),
+    ):
+        with pytest.raises(
+            sj.StreamJoinError, match=r"delay: got '1 second', but the (left|right) input has a watermark"
+        ):
+            joined(*sides, delay=delay)
+    joined(own, plain, delay=(None, "1 second"))
+
+
 @pytest.mark.parametrize("delay", ["-1 seconds", "soon", 5, ("1 second", "-2 ms"), ("1 second",), ["1 second"] * 3])
 def test_a_delay_that_is_none_is_refused(spark: SparkSession, tmp_path: Path, delay: Any) -> None:
     stream = seconds(tmp_path, [1]).stream(spark)

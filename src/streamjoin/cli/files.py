@@ -1,11 +1,12 @@
 """``streamjoin run``: two directories joined as streams into a third."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
@@ -14,9 +15,12 @@ from rich.console import Console
 from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
 from streamjoin.cli.quiet import reason
-from streamjoin.cli.words import count
+from streamjoin.cli.remember import RUN_FILE, Remembered, place
+from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
-from streamjoin.join import explain, join
+from streamjoin.flow.planfile import PLAN_FILE
+from streamjoin.join import check, explain, flush, join
+from streamjoin.spark.jvm import read_file, write_file
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
@@ -25,16 +29,18 @@ from streamjoin.sql.select import quote_path
 
 _MILLISECOND = UNITS["millisecond"]
 _INFERRING = {"csv": {"header": "true", "inferSchema": "true"}, "json": {"inferTimestamp": "true"}}
+_HEADER = {"csv": {"header": "true"}}
+_SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
 class FileJoin:
-    """What to join, and where to put it."""
+    """What to join, and where to put it; results are in the format of the left side."""
 
     left: str
     right: str
     out: str
-    format: str
+    formats: tuple[str, str]
     checkpoint: str | None
     schemas: tuple[str | None, str | None]
     arguments: dict[str, Any]
@@ -44,45 +50,54 @@ class FileJoin:
 
     @property
     def _checkpoint(self) -> str:
-        return self.checkpoint or str(Path(self.out) / "_checkpoint")
-
-    @property
-    def _header(self) -> dict[str, str]:
-        return {"header": "true"} if self.format == "csv" else {}
-
-    def frames(self, spark: SparkSession, console: Console) -> tuple[DataFrame, DataFrame]:
-        """Both directories as streams; their schemas are shown."""
-        left, right = (
-            self._stream(spark, console, named, path, given)
-            for named, path, given in zip(("left", "right"), (self.left, self.right), self.schemas, strict=True)
-        )
-        return left, right
+        return self.checkpoint or find_checkpoint(self.out)
 
     def explain(self, spark: SparkSession, console: Console) -> None:
         """Print the plan."""
-        console.print(str(explain(*self.frames(spark, console), **self.arguments)), highlight=False, soft_wrap=True)
+        frames = self._frames(spark, console, self._recall(spark))
+        console.print(to_options(str(explain(*frames, **self.arguments))), highlight=False, soft_wrap=True)
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
-        left, right = self.frames(spark, console)
-        local = [t for frame, t in zip((left, right), self.arguments["time"], strict=True) if not find_zoned(frame, t)]
-        if self.flush and local:
-            raise StreamJoinError(f"--flush: the time {local[0]} is a local one; expected a timestamp with a zone")
-        heartbeat = Heartbeat(f"{self._checkpoint}/flush")
-        if waits(self.arguments):
+        left, right = self._frames(spark, console, self._recall(spark))
+        zoned = [find_zoned(frame, t) for frame, t in zip((left, right), self.arguments["time"], strict=True)]
+        if self.flush and None in zoned:
+            local = self.arguments["time"][zoned.index(None)]
+            raise StreamJoinError(f"--flush: the time {local} is a local one; expected a timestamp with a zone")
+        heartbeat, arguments = Heartbeat(f"{self._checkpoint}/flush"), self.arguments
+        schemas = left.schema.json(), right.schema.json()
+        if waits(arguments):
             heartbeat.prepare(spark)
-            sides = zip((left, right), self.arguments["time"], self.arguments["delay"], strict=True)
+            sides = zip((left, right), arguments["time"], arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
-        result = join(left, right, **self.arguments)
-        seen = self._follow(result, console, interrupted)
+            delays = (None if time else delay for time, delay in zip(zoned, arguments["delay"], strict=True))
+            arguments = {**arguments, "delay": tuple(delays)}
+        if check(self._checkpoint, left, right, **arguments).startswith("begins"):
+            first = Remembered((place(self.left), place(self.right)), self.formats, schemas)
+            write_file(spark, self._checkpoint, RUN_FILE, first.to_json())
+        result = join(left, right, **arguments)
+        seen, emitted = self._follow(result, console, interrupted), None
         if self.flush and not interrupted() and (end := self._end(spark, left, right)) is not None:
+            emitted = flush(self._checkpoint, left, right, **arguments).count()
             heartbeat.beat(spark, end)
             seen += self._follow(result, console, interrupted)
-        self._summarize(seen, console)
+        self._summarize(seen, emitted, console)
+
+    def _recall(self, spark: SparkSession) -> Remembered | None:
+        """What is remembered of the first start, if that got as far as a commit; other inputs are refused."""
+        if not read_file(spark, self._checkpoint, PLAN_FILE):
+            return None
+        text = read_file(spark, self._checkpoint, RUN_FILE)
+        found = Remembered.from_json(text) if text else None
+        if found:
+            found.check((place(self.left), place(self.right)), self._checkpoint)
+        return found
 
     def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
-        writer = result.writeStream.format(self.format).options(**self._header, checkpointLocation=self._checkpoint)
+        format = self.formats[0]
+        writer = result.writeStream.format(format).options(**_HEADER.get(format, {}))
+        writer = writer.option("checkpointLocation", self._checkpoint)
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
@@ -95,13 +110,16 @@ class FileJoin:
             query.stop()
         return monitor.seen
 
-    def _summarize(self, seen: list[Progress], console: Console) -> None:
+    def _summarize(self, seen: list[Progress], emitted: int | None, console: Console) -> None:
         rows = sum(p.rows_left + p.rows_right for p in seen)
         late = sum(p.late_left + p.late_right for p in seen)
         noted = f", {count(late, 'late row')} dropped" if late else ""
         found = count(sum(p.matches for p in seen), "match", "matches")
         said = [f"{count(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
-        if seen and (waiting := seen[-1].waiting_rows):
+        if emitted is not None:
+            unmatched = "" if _holds(self.arguments) else " unmatched"
+            said.append(f"{count(emitted, 'row')} emitted{unmatched} by --flush")
+        elif seen and (waiting := seen[-1].waiting_rows):
             said.append(
                 f"{count(waiting, 'row is', 'rows are')} unmatched so far: emitted once the watermark has passed "
                 "the last time a partner can have, or now with --once --flush (rows of their time that come "
@@ -117,32 +135,53 @@ class FileJoin:
     def _end(self, spark: SparkSession, left: DataFrame, right: DataFrame) -> int | None:
         """The time of a row that moves the watermark past the last time a partner can have."""
         latest = []
-        for path, frame, time in zip((self.left, self.right), (left, right), self.arguments["time"], strict=True):
-            rows = spark.read.format(self.format).options(**self._header).schema(frame.schema).load(path)
+        sides = zip((self.left, self.right), self.formats, (left, right), self.arguments["time"], strict=True)
+        for path, format, frame, time in sides:
+            rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
             latest.append(rows.select(F.max(F.unix_micros(quote_path([find_zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
             return None
         longest = max(microseconds(delay, "delay") for delay in self.arguments["delay"])
-        return max(known) + explain(left, right, **self.arguments).stay + longest + 2 * _MILLISECOND
+        arguments = {**self.arguments, "delay": None}
+        return max(known) + explain(left, right, **arguments).stay + longest + 2 * _MILLISECOND
 
-    def _stream(self, spark: SparkSession, console: Console, named: str, path: str, given: str | None) -> DataFrame:
+    def _frames(self, spark: SparkSession, console: Console, first: Remembered | None) -> tuple[DataFrame, DataFrame]:
+        """Both directories as streams; their schemas are shown."""
+        left, right = (self._stream(spark, console, side, first) for side in range(2))
+        return left, right
+
+    def _stream(self, spark: SparkSession, console: Console, side: int, first: Remembered | None) -> DataFrame:
+        """A directory as a stream, with the schema that is given, remembered or inferred."""
+        named, path, format, given = _SIDES[side], (self.left, self.right)[side], self.formats[side], self.schemas[side]
+        inferring = spark.read.format(format).options(**_INFERRING.get(format, {}))
         try:
-            schema = _parse(given) if given else self._infer(spark, path)
-        except AnalysisException as error:
-            raise StreamJoinError(f"--{named}: cannot read {path} as {self.format}: {reason(error)}") from error
+            if given:
+                schema = _parse(given)
+            elif first:
+                schema = StructType.fromJson(json.loads(first.schemas[side]))
+            else:
+                schema = inferring.load(path).schema
+        except (PySparkException, Py4JError) as error:
+            raise StreamJoinError(f"--{named}: cannot read {path} as {format}: {reason(error)}") from error
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
-        console.print(f"{named:<5} {path}: {columns}", highlight=False, soft_wrap=True)
-        return spark.readStream.format(self.format).options(**self._header).schema(schema).load(path)
+        remembered = " (as at the first start)" if first and not given else ""
+        console.print(f"{named:<5} {path}: {columns}{remembered}", highlight=False, soft_wrap=True)
+        return spark.readStream.format(format).options(**_HEADER.get(format, {})).schema(schema).load(path)
 
-    def _infer(self, spark: SparkSession, path: str) -> StructType:
-        return spark.read.format(self.format).options(**_INFERRING.get(self.format, {})).load(path).schema
+
+def find_checkpoint(out: str) -> str:
+    """Where the checkpoint lies that was not named."""
+    return f"{out.rstrip('/')}/_checkpoint"
 
 
 def waits(arguments: dict[str, Any]) -> bool:
     """Whether something of a join waits for the watermark: unmatched rows, or rows whose turn has not come."""
-    holds = arguments["ordered"] or isinstance(arguments["window"], Last | Both)
-    return holds or emits_unmatched(how_of(arguments["how"]))
+    return _holds(arguments) or emits_unmatched(how_of(arguments["how"]))
+
+
+def _holds(arguments: dict[str, Any]) -> bool:
+    return arguments["ordered"] or isinstance(arguments["window"], Last | Both)
 
 
 def _in_milliseconds(trigger: str) -> str:

@@ -1,5 +1,6 @@
 """What the commands share: a Spark session, interrupts, exit codes, options."""
 
+import logging
 import signal
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from streamjoin.cli.quiet import quiet, reason
+from streamjoin.cli.words import to_options
 from streamjoin.errors import StreamJoinError
 
 if TYPE_CHECKING:
@@ -39,9 +41,11 @@ Work = Callable[["SparkSession", Console, Callable[[], bool]], None]
 
 def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings: Any) -> None:
     """Do something with a Spark session, and end with an exit code that scripts can use."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     console, errors = Console(), Console(stderr=True)
+    logging.getLogger("streamjoin.spark.watch").setLevel(logging.ERROR)  # a summary of ours says how many rows wait
     log: Path | None = None
     code = 0
     try:
@@ -64,10 +68,10 @@ def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings
     except KeyboardInterrupt:
         errors.print(when_interrupted)
         code = INTERRUPTED
-    except (StreamJoinError, PySparkException) as error:
+    except (StreamJoinError, PySparkException, Py4JError) as error:
         if verbose:
             errors.print_exception()
-        said = reason(error) if isinstance(error, PySparkException) else str(error)
+        said = to_options(str(error) if isinstance(error, StreamJoinError) else reason(error))
         errors.print("[red]error:[/]", escape(said), soft_wrap=True, highlight=False)
         if log and not isinstance(error, StreamJoinError):
             errors.print(f"Spark's own words are in {log}, or shown with --verbose", style="dim")

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_OURS = re.compile(r"StreamJoinError: (.+?)(?:\n\s*\n|\n\tat |\n\nJVM|\Z)", re.DOTALL)
+_OURS = re.compile(r"StreamJoinError: (.+?)(?: SQLSTATE: \w+)?(?:\n\s*\n|\n\tat |\n\nJVM|\Z)", re.DOTALL)
+_CALLED = re.compile(r"An error occurred while calling ")
+_CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]+(?:Exception|Error): ")
 
 
 @contextmanager
@@ -34,9 +36,13 @@ def quiet(verbose: bool) -> Iterator[Path | None]:
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong, in one paragraph: our own sentence if there is one inside, else the first line of Spark's."""
+    """What went wrong, in one paragraph: our own sentence if there is one inside, else Spark's and its first cause."""
     text = str(error)
     if found := _OURS.search(text):
         return found[1].strip()
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    return lines[0] if lines else type(error).__name__
+    said = [line for line in lines if not _CALLED.match(line) and not line.startswith("...")]
+    first = next((line for line in said if not line.startswith("Caused by: ")), type(error).__name__)
+    causes = [_CLASS.sub("", line.removeprefix("Caused by: ")) for line in said if line.startswith("Caused by: ")]
+    first = _CLASS.sub("", first.removeprefix(": "))
+    return f"{first} ({causes[-1]})" if causes and causes[-1] not in first else first

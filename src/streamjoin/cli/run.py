@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from streamjoin.cli.inputs import FORMATS, Directory, find_format
 from streamjoin.cli.onspark import MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
+from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
+from streamjoin.spec.duration import microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,12 +69,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option(
     "--format",
     "format_",
-    default="parquet",
-    show_default=True,
-    type=click.Choice(["parquet", "csv", "json", "orc"]),
-    help="Of inputs and results.",
+    type=click.Choice(FORMATS),
+    help="Of inputs and results; by default told by the extensions of the inputs' files.",
 )
-@click.option("--left-schema", metavar="DDL", help='By default inferred; such as "ts TIMESTAMP, x INT".')
+@click.option(
+    "--left-schema",
+    metavar="DDL",
+    help='Such as "ts TIMESTAMP, x INT"; by default inferred at the first start and kept with the checkpoint.',
+)
 @click.option("--right-schema", metavar="DDL", help="Likewise.")
 @click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
 @click.option("--how", default="inner", show_default=True, help="inner, left, right, full, left_semi or left_anti.")
@@ -107,7 +112,7 @@ def run(
     stopped, or killed, goes on from its checkpoint.
     """
     need_spark()
-    from streamjoin.cli.files import FileJoin, parse_window, waits
+    from streamjoin.cli.files import FileJoin, find_checkpoint, parse_window, waits
     from streamjoin.cli.layout import parse_layout
 
     try:
@@ -115,25 +120,30 @@ def run(
             "on": o["on"],
             "window": parse_window(within_, between_, tumbling_, last_),
             "time": _split_sides("--time", o["time"]),
-            "delay": _split_sides("--delay", o["delay"]),
+            "delay": _check_durations("--delay", *_split_sides("--delay", o["delay"])),
             "how": o["how"],
             "select": split_commas(o["select"]) if o["select"] else None,
             "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
             "ordered": o["ordered"],
         }
-        something_waits = waits(arguments)
+        if o["flush"] and not (o["once"] and waits(arguments)):
+            raise click.UsageError(
+                "--flush is for --once with --how left, right, full or left_anti, with --ordered or with --last: in "
+                "other joins nothing waits"
+            )
+        _check_durations("--trigger", o["trigger"])
+        schemas = o["left_schema"], o["right_schema"]
+        knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
+        left, right = (
+            find_format(Directory(named, o[named]), o["format_"], has_schema=bool(schema) or knows)
+            for named, schema in zip(("left", "right"), schemas, strict=True)
+        )
     except StreamJoinError as error:
         raise click.UsageError(str(error)) from error
-    if o["flush"] and not (o["once"] and something_waits):
-        raise click.UsageError(
-            "--flush is for --once with --how left, right, full or left_anti, with --ordered or with --last: in other "
-            "joins nothing waits"
-        )
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
-        schemas = o["left_schema"], o["right_schema"]
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
-        job = FileJoin(**given, format=o["format_"], schemas=schemas, arguments=arguments)
+        job = FileJoin(**given, formats=(left, right), schemas=schemas, arguments=arguments)
         if explain:
             job.explain(spark, console)
         else:
@@ -154,6 +164,14 @@ def _split_sides(option: str, text: str) -> tuple[str, str]:
     if len(parts) > 2:
         raise click.UsageError(f"{option}: got {text!r}; expected one for both sides, or left,right")
     return parts[0], parts[-1]
+
+
+def _check_durations(option: str, *given: str) -> tuple[str, ...]:
+    """Refuse what is no time before Spark starts."""
+    for duration in given:
+        if microseconds(duration, option) < 0:
+            raise click.UsageError(f"{option}: got {duration!r}; expected a duration >= 0")
+    return given
 
 
 def split_commas(text: str) -> list[str]:

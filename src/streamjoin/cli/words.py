@@ -1,4 +1,27 @@
-"""Numbers as people read them."""
+"""Numbers as people read them, and messages of the library as those read them who type options."""
+
+import re
+
+_OPTIONS = (
+    (r"set spark\.sql\.shuffle\.partitions to (\d+) and take layout=", r"give --partitions \1 and --layout "),
+    (r'say spark\.conf\.set\("spark\.sql\.shuffle\.partitions", (\d+)\)', r"give --partitions \1"),
+    (r"cast it before the join, .*", "declare it as one, with --left-schema or --right-schema"),
+    (r"join (left|right)\.select\(.*?\), or name the columns of the result with select=\[\.\.\.\]",
+     r"give --\1-schema without it, or name the columns of the result with --select"),
+    (r"select=\[\"l\.id\", \.\.\.\]", '--select "l.id, ..."'),
+    (r"^(time|delay|how|layout|select|window|on):", r"--\1:"),
+)  # fmt: skip
+
+
+def to_options(message: str) -> str:
+    """A message of the library, with options of the command line in place of arguments and settings.
+
+    >>> to_options("to go on, set spark.sql.shuffle.partitions to 2 and take layout=Grid(1, 2).")
+    'to go on, give --partitions 2 and --layout Grid(1, 2).'
+    """
+    for written, option in _OPTIONS:
+        message = re.sub(written, option, message)
+    return message
 
 
 def si(number: float) -> str:

@@ -22,6 +22,7 @@ FORMAT = 1
 """Goes up when state is laid out anew: this release reads no other."""
 
 _LAYOUT = {"layout", "partitions"}
+_COLUMNS = {f"{named} {part}" for named in NAMED.values() for part in ("columns", "payload")}
 
 
 @dataclass(frozen=True)
@@ -78,20 +79,29 @@ class CheckpointKey:
     def __str__(self) -> str:
         return "\n".join(self._lines(self.shown))
 
+    @classmethod
+    def from_json(cls, stored: str) -> "CheckpointKey":
+        """The key that a checkpoint keeps; refuses one that another release wrote."""
+        found = _read(stored)
+        return cls(found["parts"], found["shown"])
+
+    def compare(self, was: "CheckpointKey") -> list[str]:
+        """The parts that differ, in the order in which they are shown."""
+        every = {**self.shown, **self.parts, **was.parts}
+        return [part for part in every if was.parts.get(part) != self.parts.get(part)]
+
     def check(self, stored: str) -> None:
         """Refuse what was written under another key, saying what differs."""
-        if stored == self._json or (found := _read(stored))["digest"] == self.digest:
+        if stored == self._json or (was := CheckpointKey.from_json(stored)).digest == self.digest:
             return
-        was = CheckpointKey(found["parts"], found["shown"])
-        every = {**self.shown, **self.parts, **was.parts}  # in the order of `shown`
-        differing = [part for part in every if was.parts.get(part) != self.parts.get(part)]
+        differing = self.compare(was)
         before, after = was._lines(differing), self._lines(differing)
         common = {*before} & {*after}
         before, after = ([line for line in lines if line not in common] for lines in (before, after))
         if not before + after:  # what differs is not shown: show it as it is
             before, after = ([f"{part} {_to_json(key.parts.get(part))}" for part in differing] for key in (was, self))
         raise StreamJoinError(
-            f"This checkpoint was written by another join. {_advise(was, differing)}\n"
+            f"This checkpoint was written by another join. {_advise(self, was, differing)}\n"
             "--- the checkpoint's join\n" + "\n".join(before) + "\n--- this join\n" + "\n".join(after)
         )
 
@@ -114,8 +124,12 @@ def _read(stored: str) -> dict[str, Any]:
     return found
 
 
-def _advise(was: CheckpointKey, differing: Sequence[str]) -> str:
-    """What to do about it; the layout may differ only because the machine does."""
+def _advise(now: CheckpointKey, was: CheckpointKey, differing: Sequence[str]) -> str:
+    """What to do about it; the layout may differ only because the machine does, columns because the input does."""
+    if {*differing} <= _COLUMNS:
+        return " ".join(hint for named in NAMED.values() if (hint := _advise_columns(named, now, was))) + (
+            " Else start with a new checkpoint, or with the old join."
+        )
     if not {*differing} <= _LAYOUT:
         return "Start with a new checkpoint, or with the old join."
     auto = ", or auto if it was that" if "partitions" in differing else ""
@@ -123,6 +137,25 @@ def _advise(was: CheckpointKey, differing: Sequence[str]) -> str:
         "Only the layout differs, which depends on the number of shuffle partitions: to go on, set "
         f"spark.sql.shuffle.partitions to {was.parts['partitions']} and take layout={was.shown['layout']}{auto}."
     )
+
+
+def _advise_columns(named: str, now: CheckpointKey, was: CheckpointKey) -> str:
+    """Which columns of a side are new or missing, and what brings the old ones back."""
+    (carried, before) = ([" ".join(map(str, column)) for column in _columns(key, named)] for key in (now, was))
+    new, gone = ([one for one in some if one not in others] for some, others in ((carried, before), (before, carried)))
+    if carried == before:
+        return ""
+    if gone or not new:
+        return f"The {named} columns were {', '.join(before) or 'none'}."
+    old = ", ".join(f'"{column[0]}"' for column in _columns(was, named))
+    return (
+        f"New on the {named} side: {', '.join(new)}. If that is new in the input, join {named}.select({old}), or name "
+        "the columns of the result with select=[...]."
+    )
+
+
+def _columns(key: CheckpointKey, named: str) -> list[list[str]]:
+    return cast("list[list[str]]", key.parts[f"{named} columns"])
 
 
 def _show_key(key: Key) -> str:

@@ -52,10 +52,11 @@ def answer_batches(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator
     for cell, found in join_cells(job, _read_records(job, batches)):
         for part in found:
             if answers := list(answer(job.layout, cell, part)):
-                yield _to_batch(answers)
+                yield to_batch(answers)
 
 
-def _to_batch(answers: list[Answer]) -> pa.RecordBatch:
+def to_batch(answers: list[Answer]) -> pa.RecordBatch:
+    """Answers as records."""
     return pa.record_batch([list(column) for column in zip(*answers, strict=True)], schema=_SCHEMA)
 
 

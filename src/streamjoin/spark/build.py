@@ -29,6 +29,7 @@ from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, expla
 from streamjoin.spark.python import check_python
 from streamjoin.spark.rowhash import hash_row
 from streamjoin.spark.settings import check_settings
+from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
@@ -170,34 +171,51 @@ class Planned:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
+        frames, job = self._to_job()
+        run = stream if self.is_streaming else backfill
+        batch = not self.is_streaming
+        result = self._name_results(run(job, frames["l"], frames["r"], *self._schemas(batch=batch)), batch=batch)
+        if not self.is_streaming:
+            return result
+        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+
+    def waiting(self, checkpoint: str) -> DataFrame:
+        """What waits in a checkpoint, as a batch of results."""
+        _, job = self._to_job()
+        return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas(batch=True)), batch=True)
+
+    def _to_job(self) -> tuple[dict[Side, DataFrame], Job]:
+        """Each side as its emitter is given it, and what every process is told."""
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._prepare(side)
-        job = Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+        return frames, Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+
+    def _schemas(self, *, batch: bool) -> tuple[StructType, pa.Schema]:
+        """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
         carried = [
             (self._internal_name(c), c.type, arrow_type(c, zone))
             for side in sides_of(self.plan.how)
             for c in self.carried[side]
         ]
-        beside = (
-            [] if self.is_streaming else self.plan.order[1:]
-        )  # a stream is sorted when its results are put together
         columns = [*carried, (JOIN_TIME, TimestampType(), pa.timestamp("us", tz=zone))]
-        columns += [(name, LongType(), pa.int64()) for name in beside]
+        columns += [(name, LongType(), pa.int64()) for name in self._list_keys(batch=batch)]
         spark_schema = StructType([StructField(name, type) for name, type, _ in columns])
-        arrow_schema = pa.schema([(name, type) for name, _, type in columns])
-        run = stream if self.is_streaming else backfill
-        rows = run(job, frames["l"], frames["r"], spark_schema, arrow_schema)
+        return spark_schema, pa.schema([(name, type) for name, _, type in columns])
+
+    def _list_keys(self, *, batch: bool) -> list[str]:
+        """What the results of a batch are sorted by, beside their time; those of a stream come sorted."""
+        return self.plan.order[1:] if batch else []
+
+    def _name_results(self, rows: DataFrame, *, batch: bool) -> DataFrame:
+        """Results under their own names, of those pairs that Spark lets through."""
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
-        if beside:
+        if self._list_keys(batch=batch):
             rows = rows.orderBy(*self.plan.order)
         names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
-        result = rows.selectExpr(*names, JOIN_TIME)
-        if not self.is_streaming:
-            return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+        return rows.selectExpr(*names, JOIN_TIME)
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyspark
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
@@ -54,6 +54,26 @@ def read_setting(spark: SparkSession, name: str, *, declared: bool = True) -> st
 def read_options(builder: Any) -> Mapping[str, str]:
     """What was said to the builder of a session so far; nothing where it does not tell."""
     return {name: str(value) for name, value in getattr(builder, "_options", {}).items()}
+
+
+ANY_MASTER = "local[*]"
+_at_launch: dict[str, str] = {}  # settings of ours that Java was started with, so that they are nobody else's
+
+
+def read_submitted(given: Mapping[str, str]) -> dict[str, str]:
+    """What ``spark-submit``, its arguments in the environment and ``spark-defaults.conf`` say.
+
+    Java must run to be asked. It is started with the settings that are `given`, some of which, as its memory, it takes
+    at no other time.
+    """
+    if not SparkContext._gateway:
+        _at_launch.update(given)
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*given.items()]))
+    told = {name: value for name, value in SparkConf().getAll() if _at_launch.get(name) != value}
+    if told.get("spark.app.name") == "pyspark-shell":  # what spark-submit says where nobody called it
+        for name in ("spark.app.name", "spark.ui.showConsoleProgress"):
+            told.pop(name, None)
+    return told
 
 
 def find_python(spark: SparkSession) -> str | None:

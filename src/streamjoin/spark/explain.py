@@ -9,13 +9,15 @@ from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evalua
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
 from streamjoin.spark.settings import advise
-from streamjoin.spec.duration import format_duration
+from streamjoin.spec.duration import UNITS, format_duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
 from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 from streamjoin.worker.expiry import find_retention
 
 _MANY_COLUMNS = 12
+_LONG_DELAY = 10
+"""A delay of so many times the window is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +206,13 @@ def _find_warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str
             f"{carried} columns are kept in state and moved with every result: name those that are needed with "
             'select=["l.id", ...]'
         )
-    for side in SIDES:
-        delay = planned.inputs[side].delay
-        if delay is not None and delay > stays:
-            yield (
-                f"the {NAMED[side]} stream's delay of {format_duration(delay)} is longer than the window keeps a row "
-                f"({format_duration(stays)}): most of what is kept waits for late rows"
-            )
+    delays = {delay: NAMED[side] for side in SIDES if (delay := planned.inputs[side].delay) is not None}
+    longest = max(delays, default=0)
+    if longest > max(stays * _LONG_DELAY, UNITS["minute"]):
+        yield (
+            f"the {delays[longest]} stream's delay of {format_duration(longest)} is much longer than the window keeps "
+            f"a row ({format_duration(stays)}): most of what is kept waits for late rows"
+        )
     if planned.is_streaming and planned.idle > planned.layout.cells:
         yield (
             f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a "

@@ -7,7 +7,20 @@ from functools import reduce
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import analyze
@@ -65,7 +78,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     if not isinstance(column.type, TimestampType | TimestampNTZType):
         raise StreamJoinError(
             f"time: {named} column {time!r} is of type {column.type.simpleString()}; expected a timestamp: "
-            f"cast it before the join, for example with timestamp_seconds({time})"
+            f"cast it before the join, {_suggest_cast(named, column.path[0], column.type)}"
         )
     zoned = isinstance(column.type, TimestampType)
     name = quote_path(column.path)
@@ -84,6 +97,23 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
         frame = reduce(DataFrame.unionByName, given)
         analyze(frame)
     return Input(side, frame, schema, column.path[0], micros, event, wait, lags, names)
+
+
+def _suggest_cast(named: str, name: str, type: DataType) -> str:
+    """What makes a timestamp of a column of this type."""
+    column = quote_path([name]) if not name.isidentifier() else name
+    match type:
+        case StringType():
+            means = f"to_timestamp({column}), with a pattern if it is not written as 2026-01-05 09:30:00"
+        case DateType():
+            means = f"CAST({column} AS TIMESTAMP)"
+        case LongType():
+            means = f"timestamp_seconds({column}), timestamp_millis({column}) or timestamp_micros({column})"
+        case IntegerType() | ShortType() | DoubleType() | FloatType() | DecimalType():
+            means = f"timestamp_seconds({column})"
+        case _:
+            return "or name another column"
+    return f'{named}.withColumn("{name}", F.expr("...")) with {means}'
 
 
 @contextmanager
@@ -119,6 +149,12 @@ def _check_frames(named: str, frames: list[DataFrame]) -> None:
 def _add_watermark(named: str, frame: DataFrame, name: str, event: str, delay: Duration | None) -> DataFrame:
     carriers = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     if name in carriers:
+        if delay is not None and NAMES not in frame.schema[name].metadata:  # which the result of a join has
+            raise StreamJoinError(
+                f"delay: got {delay!r}, but the {named} input has a watermark of its own on {name!r}, which says how "
+                "long to wait: leave out one of the two. For inputs of which one has a watermark, write "
+                "delay=(None, ...) or delay=(..., None)"
+            )
         return frame
     if carriers:
         raise StreamJoinError(

@@ -101,7 +101,7 @@ class CellState:
         if found is None:
             return None
         key, manifest, rest = found
-        noted = json.loads(bytes(rest) or b"{}")
+        noted = read_cell_note(rest)
         self._chunks, self._alarm = noted.get("chunks", {}), noted.get("alarm")
         return Note(key, bytes(manifest), noted.get("cached", {}))
 
@@ -141,4 +141,15 @@ class CellState:
         self._handle.registerTimer(self._alarm)
 
     def _keys(self, name: str) -> list[str]:
-        return [name, *(f"{name}/{number}" for number in range(1, self._chunks.get(name, 1)))]
+        return list_chunks(name, self._chunks)
+
+
+def read_cell_note(content: bytes) -> dict[str, Any]:
+    """What a cell notes for itself: its chunks, its alarm, digests of cached segments."""
+    noted: dict[str, Any] = json.loads(bytes(content) or b"{}")
+    return noted
+
+
+def list_chunks(name: str, chunks: dict[str, int]) -> list[str]:
+    """The keys in state under which the pieces of a content lie."""
+    return [name, *(f"{name}/{number}" for number in range(1, chunks.get(name, 1)))]

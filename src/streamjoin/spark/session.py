@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import read_options, read_setting
+from streamjoin.spark.compat import ANY_MASTER, read_options, read_setting, read_submitted
 from streamjoin.spark.java import ensure_java
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
@@ -21,35 +21,59 @@ def session(
     partitions: int | None = None,
     conf: dict[str, str] | None = None,
 ) -> SparkSession:
-    """A local Spark session set up for joins, or a running one with these settings added.
+    """A local Spark session set up for joins; where one runs, that one, with what joins of streams need added.
 
-    `master` is ``local[cores,4]`` by default, so that a task that fails is tried again; `partitions` is the number of
-    shuffle partitions, by default one per core; `conf` holds any other settings of Spark.
+    What a running session, ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for what is given here. Else
+    `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the number of shuffle
+    partitions, is one per core. `conf` holds any other settings of Spark.
 
     >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
     '2'
     """
+    given = dict(conf or {})
+    if partitions is not None:
+        given["spark.sql.shuffle.partitions"] = str(partitions)
+    if SparkSession.getActiveSession() is None:
+        spark = _make_session(app_name, master, given)
+    else:
+        spark = configure(SparkSession.builder.getOrCreate())
+        if master and master != spark.sparkContext.master:
+            raise StreamJoinError(
+                f"master: a session runs already, on {spark.sparkContext.master}; got {master!r}. Stop it first, "
+                "spark.stop(), or leave out master="
+            )
+        for name, value in given.items():
+            spark.conf.set(name, value)
+    for name, value in LOCAL_FILES.items():
+        if (spark.sparkContext.master or "").startswith("local") and read_setting(spark, name, declared=False) is None:
+            spark.conf.set(name, value)
+    return spark
+
+
+def _make_session(app_name: str, master: str | None, given: dict[str, str]) -> SparkSession:
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
-    master = master or f"local[{cores},4]"
+    told = read_submitted(given)
+    if told.get("spark.master", ANY_MASTER) == ANY_MASTER:  # which spark-submit says of itself where nobody does
+        told["spark.master"] = f"local[{cores},4]"
+    if master:
+        told["spark.master"] = master
     settings = {
-        "spark.sql.shuffle.partitions": str(partitions or cores),
+        "spark.app.name": app_name,
+        "spark.sql.shuffle.partitions": str(cores),
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **{wanted.name: wanted.value for wanted in (*MEANING, *STREAMING, *ADVISED, ARROW_BYTES)},
         **WHEN_MADE,
-        **(conf or {}),
+        **told,
+        **given,
     }
-    ensure_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app_name).master(master)
+    builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    for name, value in LOCAL_FILES.items():
-        if (spark.sparkContext.master or "").startswith("local") and read_setting(spark, name, declared=False) is None:
-            spark.conf.set(name, value)
-    return spark
+    return builder.getOrCreate()
 
 
 def configure(spark: SessionOrBuilder) -> SessionOrBuilder:

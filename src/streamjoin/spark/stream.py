@@ -1,25 +1,20 @@
 """The streaming flow: emitters, cells, collector."""
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from streamjoin.flow.cache import CacheSpec
-from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.job import Job
 from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
 from streamjoin.spark.collector import collect, order_batches, place, settle_batches
-from streamjoin.spark.compat import is_classic, listen
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
 from streamjoin.spark.remote import RemoteProcessor, remote
-
-_caches: WeakKeyDictionary[SparkSession, set[CacheSpec]] = WeakKeyDictionary()
+from streamjoin.spark.watch import mark_of, watch
 
 
 def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
@@ -30,8 +25,8 @@ def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arro
     )
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
-    _clean_up_after_queries(left.sparkSession, job.cache)
-    blocks = results.observe(job.name, *list_metrics()).where("block IS NOT NULL")
+    watch(left.sparkSession, job)
+    blocks = results.observe(job.name, *list_metrics()).alias(mark_of(job)).where("block IS NOT NULL")
     if job.plan.ordered:
         together = blocks.repartition(1).select("cell", "stripe", "page", "block")
         return together.mapInArrow(remote(order_batches, packed, arrow), schema)
@@ -63,17 +58,3 @@ _PUT_TOGETHER: dict[Together, Callable[[Column], Column]] = {
     "spread": lambda value: F.coalesce(100 * F.stddev_pop(value) / F.nullif(F.avg(value), F.lit(0)), F.lit(0.0)),
     "each": _list_by_cell,
 }
-
-
-def _clean_up_after_queries(spark: SparkSession, cache: CacheSpec) -> None:
-    """Delete the cached segments of a query that has ended; other hosts than the driver's find out for themselves."""
-    if spark not in _caches:
-        caches = _caches[spark] = set()
-
-        def clean_up(query: str, run: str, reason: str | None) -> None:  # noqa: ARG001
-            for cache in caches.copy():
-                remove(cache.root, query)
-
-        if is_classic(spark):  # on Connect the files are the server's
-            listen(spark, ended=clean_up)
-    _caches[spark].add(cache)

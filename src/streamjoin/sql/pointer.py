@@ -38,10 +38,13 @@ def closing_paren(text: str, start: int) -> int | None:
     return None
 
 
+MISSING = "something is missing here"
+
+
 def explain_parser(description: str | None) -> str:
     """Sqlglot's words for an error, without the names of its own classes."""
     if not description or description.startswith(("Required keyword", "No expression")):
-        return "something is missing here"
+        return MISSING
     return description.split(" but got <")[0]
 
 

@@ -64,7 +64,7 @@ def result_fields(
         chosen = [found for text in select for found in _read_selected(text, schemas)]
         if "r" not in sides and any(carried.side == "r" for _, carried in chosen):
             raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
-    own = {side: {carried.path[-1].lower() for _, carried in chosen if carried.side == side} for side in SIDES}
+    own = {side: {c.path[-1].lower() for alias, c in chosen if c.side == side and not alias} for side in SIDES}
     clashing = (own["l"] & own["r"]) | {JOIN_TIME}
     suffix = dict(zip(SIDES, suffixes, strict=True))
     fields = []

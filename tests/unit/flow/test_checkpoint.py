@@ -176,3 +176,20 @@ def test_a_plan_is_described_by_what_it_means() -> None:
     assert described["window"] == ["between", -1_000_000, 1_000_000, "both"]
     assert described["left payload"] == ["int64", "int32"]
     assert describe_plan(replace(plan, how="full")) == described | {"how": "full"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "hint"),
+    [
+        (
+            (("ts", "timestamp"), ("x", "int"), ("y", "int")),
+            'New on the left side: y int. If that is new in the input, join left.select("ts", "x"), or name',
+        ),
+        ((("ts", "timestamp"),), "The left columns were ts timestamp, x int."),
+        ((("ts", "timestamp"), ("x", "bigint")), "The left columns were ts timestamp, x int."),
+    ],
+)
+def test_columns_that_differ_are_named(columns: tuple[tuple[str, str], ...], hint: str) -> None:
+    first = refuse(STORED, key_of(columns=columns)).partition("\n")[0]
+    assert hint in first
+    assert first.endswith("Else start with a new checkpoint, or with the old join.")

@@ -393,3 +393,10 @@ def test_a_condition_that_is_nested_too_deeply_is_refused() -> None:
     assert refusal(" AND ".join(["l.x = r.a"] * 1000)) == (
         "on: the condition is nested too deeply; compute parts of it as columns"
     )
+
+
+def test_a_column_named_as_a_word_of_sql_is_written_in_backticks() -> None:
+    schema = Schema({"select": "int", "x": "int"})
+    message = "cannot parse the condition: select is a word of SQL; a column of that name is l.`select`"
+    check_pointed(message, "l.x = 1 AND l.select = r.x", "              ^^^^^^", schema, schema)
+    parse("l.x = 1 AND l.`select` = r.x", schema, schema)

@@ -125,6 +125,8 @@ class SegmentCache:
             pieces = segment.pack()
             written = read_digest(pieces[0])
             write_whole(self._directory / f"{segment.name}~{written}", pieces)
+        except FileNotFoundError:
+            return None  # the query was stopped, and its directory is gone
         except OSError as error:
             _warn_once(
                 ("cannot write", self._query, type(error).__name__),

@@ -1,0 +1,88 @@
+"""The directories of ``streamjoin run`` as they are before Spark starts: whether they are there, what is in them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamjoin.errors import StreamJoinError
+
+FORMATS = ("parquet", "csv", "json", "orc")
+_EXTENSIONS = {**{f".{name}": name for name in FORMATS}, ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
+_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
+_PATTERN = set("*?[]{}")
+
+
+@dataclass(frozen=True)
+class Directory:
+    """An input: a directory of files, or whatever else Spark takes for one."""
+
+    named: str
+    """The option that names it: left or right."""
+    path: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a directory of this machine, which can be looked at."""
+        return "://" not in self.path and not _PATTERN & {*self.path}
+
+    def check(self) -> None:
+        """Refuse a path where there is no directory."""
+        if not self.is_local:
+            return
+        there = Path(self.path.removeprefix("file:"))
+        if there.is_file():
+            raise StreamJoinError(
+                f"--{self.named}: {self.path} is a file; expected a directory, to which files are added"
+            )
+        if not there.is_dir():
+            raise StreamJoinError(f"--{self.named}: there is no directory {self.path} in {Path.cwd()}")
+
+    def files(self) -> Iterator[Path]:
+        """The files that Spark would read."""
+        there = Path(self.path.removeprefix("file:"))
+        for path in there.rglob("*"):
+            hidden = any(part.startswith(("_", ".")) and "=" not in part for part in path.relative_to(there).parts)
+            if not hidden and path.is_file():
+                yield path
+
+    def guess_format(self) -> str | None:
+        """The format that most files are of, by their extensions; None where that does not tell."""
+        found = Counter(format for path in self.files() if (format := _read_extension(path)))
+        return found.most_common(1)[0][0] if found else None
+
+
+def find_format(directory: Directory, given: str | None, *, has_schema: bool) -> str:
+    """The format of an input: the one that is `given`, or the one of its files.
+
+    An empty directory has a schema only if one was given, or is remembered from an earlier run.
+    """
+    directory.check()
+    empty = directory.is_local and not any(directory.files())
+    if empty and not has_schema:
+        and_format = "" if given else " and --format"
+        raise StreamJoinError(
+            f"--{directory.named}: no files in {directory.path} yet: give --{directory.named}-schema{and_format}, "
+            f'such as --{directory.named}-schema "ts TIMESTAMP, id BIGINT"'
+        )
+    if given:
+        return given
+    guessed = directory.guess_format() if directory.is_local else None
+    if guessed is None:
+        raise StreamJoinError(
+            f"--{directory.named}: the files in {directory.path} do not tell their format by a name such as "
+            f"data.json: give --format, one of {', '.join(FORMATS)}"
+        )
+    return guessed
+
+
+def _read_extension(path: Path) -> str | None:
+    """The format that a name tells.
+
+    >>> _read_extension(Path("part-0.json.gz")), _read_extension(Path("part-0.snappy.parquet"))
+    ('json', 'parquet')
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return _EXTENSIONS.get(suffixes[-1]) if suffixes else None

@@ -1,0 +1,137 @@
+"""What the driver does about queries that hold joins: refuse, remember, warn, clean up.
+
+A query starts on a checkpoint that may belong to another join. Tasks would notice, but by then Spark has logged offsets
+for them, and tries each task four times. So the driver looks first: every join leaves a mark in its plan, by which a
+started query tells which joins it holds, and their keys are compared with the plan file beside the checkpoint.
+"""
+
+import atexit
+import json
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.cache.directory import remove
+from streamjoin.flow.checkpoint import CheckpointKey
+from streamjoin.flow.job import Job
+from streamjoin.flow.planfile import PLAN_FILE, check_joins, read_plan, write_plan
+from streamjoin.spark.compat import is_classic, listen
+from streamjoin.spark.jvm import StartedQuery, find_query, read_file, write_file
+
+log = logging.getLogger(__name__)
+_MARK = "streamjoin_"
+_MARKED = re.compile(rf"SubqueryAlias {_MARK}([0-9a-f]+)")
+
+
+def mark_of(job: Job) -> str:
+    """An alias for the frame of a join, by which its key is found in the plan of a query."""
+    return _MARK + job.key.digest
+
+
+def watch(spark: SparkSession, job: Job) -> None:
+    """Look after every query of this session that holds the join."""
+    if spark not in _watched:
+        _watched[spark] = session = SessionWatch(spark)
+        if is_classic(spark):  # on Connect only the server could look
+            stop = listen(
+                spark,
+                started=_quietly(session.query_started),
+                progressed=_quietly(session.query_progressed),
+                ended=_quietly(session.query_ended),
+            )
+            atexit.register(_quietly(stop))  # events after the end of Python would be traces of Java's
+    _watched[spark].add(job)
+
+
+def _quietly(function: Callable[..., None]) -> Callable[..., None]:
+    """A function that Spark calls: of an error in it Spark would print a trace that helps nobody."""
+
+    def call(*arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception:
+            log.info("a query was not looked after", exc_info=True)
+
+    return call
+
+
+@dataclass
+class _Run:
+    """A query that runs, its joins, and whether its checkpoint has a plan file."""
+
+    query: StartedQuery
+    keys: list[CheckpointKey]
+    names: list[str]
+    has_plan: bool
+
+
+class SessionWatch:
+    """Watches the queries of one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jobs: dict[str, Job] = {}
+        self._caches: set[CacheSpec] = set()
+        self._runs: dict[str, _Run] = {}
+
+    def add(self, job: Job) -> None:
+        """Know a join by its mark."""
+        self._jobs[job.key.digest] = job
+        self._caches.add(job.cache)
+
+    def query_started(self, run: str, name: str | None) -> None:  # noqa: ARG002
+        """Refuse the query if its checkpoint belongs to other joins."""
+        query = find_query(self._spark, run)
+        found = _MARKED.findall(query.plan)
+        jobs = [self._jobs[digest] for digest in found if digest in self._jobs]
+        if not jobs:
+            return
+        keys = [job.key for job in jobs]
+        text = read_file(self._spark, query.checkpoint, PLAN_FILE)
+        stored = read_plan(text) if text else []
+        try:
+            check_joins(keys, stored or [key.to_json() for key in keys])
+        except StreamJoinError as refused:
+            query.fail(f"{type(refused).__name__}: {refused}")
+        else:
+            self._runs[run] = _Run(query, keys, [job.name for job in jobs], bool(stored))
+
+    def query_progressed(self, report: str) -> None:
+        """A micro-batch was committed, so the checkpoint is these joins' now."""
+        if all(run.has_plan for run in self._runs.values()):
+            return
+        known = self._runs.get(json.loads(report)["runId"])
+        if known and not known.has_plan:
+            known.has_plan = True
+            write_file(self._spark, known.query.checkpoint, PLAN_FILE, write_plan(known.keys))
+
+    def query_ended(self, query: str, run: str, reason: str | None) -> None:  # noqa: ARG002
+        """Delete the cached segments on this host, and say so if rows still wait."""
+        for cache in self._caches.copy():
+            remove(cache.root, query)
+        if (known := self._runs.pop(run, None)) and known.query.ends_by_itself:
+            _warn_of_waiting(known)
+
+
+def _warn_of_waiting(run: _Run) -> None:
+    reports = run.query.read_reports()
+    for name in run.names:
+        told = [r["observedMetrics"].get(name, {}).get("waiting_rows") for r in reports if "observedMetrics" in r]
+        if waiting := next((number for number in reversed(told) if number is not None), 0):
+            rows = "1 row waits" if waiting == 1 else f"{waiting:,} rows wait"
+            log.warning(
+                "the query has ended, and %s unmatched in its join %r: emitted when a later run moves the watermark "
+                "past the last time a partner can have, or read now by streamjoin.flush(%r, ...)",
+                rows,
+                name,
+                run.query.checkpoint,
+            )
+
+
+_watched: dict[SparkSession, SessionWatch] = {}

@@ -1,0 +1,95 @@
+"""``streamjoin run`` in the session of the tests: what it remembers, what it refuses, what it emits."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+import streamjoin as sj
+from streamjoin.cli.files import FileJoin
+
+ON = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"
+Run = Callable[..., str]
+
+
+def drop(directory: Path, name: str, *rows: dict[str, Any]) -> None:
+    directory.mkdir(exist_ok=True)
+    (directory / f"{name}.json").write_text("\n".join(json.dumps(row) for row in rows))
+
+
+def at(second: int, sym: str, **columns: Any) -> dict[str, Any]:
+    return {"ts": f"2026-01-05T09:30:{second:02}Z", "sym": sym, **columns}
+
+
+@pytest.fixture
+def run(spark: SparkSession, tmp_path: Path) -> Run:
+    drop(tmp_path / "trades", "1", at(0, "ACME", price=20.1), at(4, "BETA", price=41.0), at(5, "GAMMA", price=1.0))
+    drop(tmp_path / "quotes", "1", at(1, "ACME", ask=20.5), at(2, "BETA", ask=40.6))
+
+    def run(right: str = "quotes", flush: bool = False, format: str = "json", **arguments: Any) -> str:
+        """A run over all files that there are; what it says."""
+        console = Console(file=io.StringIO(), width=200)
+        given = {
+            "on": ON,
+            "window": sj.within("5 seconds"),
+            "time": ("ts", "ts"),
+            "delay": ("10 seconds", "10 seconds"),
+            "how": "inner",
+            **arguments,
+        }
+        paths = {"left": str(tmp_path / "trades"), "right": str(tmp_path / right), "out": str(tmp_path / "near")}
+        job = FileJoin(
+            **paths,
+            formats=(format, format),
+            checkpoint=None,
+            schemas=(None, None),
+            arguments=given,
+            once=True,
+            flush=flush,
+            trigger="1 second",
+        )
+        job.run(spark, console, lambda: False)
+        return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+    return run
+
+
+def test_a_new_field_is_no_change_and_another_join_or_input_is_refused_before_it_starts(
+    run: Run, tmp_path: Path
+) -> None:
+    assert "2 matches found" in run()
+    drop(tmp_path / "trades", "2", at(6, "BETA", price=40.7, venue="X"))
+    again = run()
+    assert "trades: price double, sym string, ts timestamp (as at the first start)" in again
+    assert "1 match found" in again
+
+    checkpoint = tmp_path / "near" / "_checkpoint"
+    before = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
+    with pytest.raises(sj.StreamJoinError, match="'-6 seconds', '6 seconds'"):
+        run(window=sj.within("6 seconds"))
+    with pytest.raises(
+        sj.StreamJoinError, match=r"--right: the checkpoint in .* was written by a join of .*/quotes, and"
+    ):
+        run(right="asks")
+    assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == before
+
+
+def test_a_flush_says_how_many_rows_came_out(run: Run, tmp_path: Path) -> None:
+    said = run(how="full", flush=True, select=["l.sym AS traded", "r.sym AS quoted"])
+    assert "2 matches found" in said
+    assert "1 row emitted unmatched by --flush" in said
+    rows = [json.loads(line) for file in (tmp_path / "near").glob("*.json") for line in file.read_text().splitlines()]
+    assert sorted(row.get("quoted", "none") for row in rows) == ["ACME", "BETA", "none"]
+
+
+def test_json_read_as_parquet_is_one_paragraph(run: Run) -> None:
+    with pytest.raises(
+        sj.StreamJoinError, match=r"--left: cannot read .*trades as parquet: .*not a Parquet file"
+    ) as told:
+        run(format="parquet")
+    assert "\n" not in str(told.value)

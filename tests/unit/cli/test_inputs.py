@@ -1,0 +1,70 @@
+"""What is wrong with the directories of a run is said before Spark starts."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streamjoin.cli.app import main
+from streamjoin.cli.inputs import Directory, find_format
+from streamjoin.errors import StreamJoinError
+
+RUN = ["run", "--right=quotes", "--on=l.x = r.x", "--within=1s", "--time=ts", "--delay=1 second", "--out=near"]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def put(*names: str) -> Directory:
+    for name in names:
+        Path("left", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("left", name).write_text("{}")
+    return Directory("left", "left")
+
+
+@pytest.mark.parametrize(
+    ("names", "format"),
+    [
+        (["a.json"], "json"),
+        (["a.jsonl", "b.ndjson"], "json"),
+        (["day=1/part-0.snappy.parquet"], "parquet"),
+        (["a.csv.gz"], "csv"),
+        (["a.json", "b.json", "notes.csv"], "json"),
+        (["_checkpoint/0.json", ".hidden.csv", "a.orc"], "orc"),
+    ],
+)
+def test_extensions_tell_the_format(names: list[str], format: str) -> None:
+    assert find_format(put(*names), None, has_schema=False) == format
+    assert find_format(put(*names), "csv", has_schema=False) == "csv", "what is given goes before"
+
+
+def test_files_that_tell_nothing_need_a_format() -> None:
+    with pytest.raises(
+        StreamJoinError, match=r"--left: the files in left do not tell .* give --format, one of parquet"
+    ):
+        find_format(put("part-0"), None, has_schema=False)
+
+
+def test_an_empty_directory_needs_a_schema() -> None:
+    Path("left").mkdir()
+    empty = Directory("left", "left")
+    with pytest.raises(StreamJoinError, match="--left: no files in left yet: give --left-schema and --format, such as"):
+        find_format(empty, None, has_schema=False)
+    with pytest.raises(StreamJoinError, match="--left: no files in left yet: give --left-schema, such as"):
+        find_format(empty, "json", has_schema=False)
+    assert find_format(empty, "json", has_schema=True) == "json"
+
+
+def test_what_is_not_on_this_machine_is_left_to_spark() -> None:
+    for path in ("s3a://bucket/trades", "trades/day=*"):
+        assert find_format(Directory("left", path), "json", has_schema=False) == "json"
+
+
+def test_a_path_without_a_directory_is_refused_before_spark_starts() -> None:
+    done = CliRunner().invoke(main, [*RUN, "--left=trades"])
+    assert done.exit_code == 2
+    assert "--left: there is no directory trades in " in done.output
+    Path("trades").write_text("")
+    assert "--left: trades is a file; expected a directory" in CliRunner().invoke(main, [*RUN, "--left=trades"]).output

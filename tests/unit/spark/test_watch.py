@@ -1,0 +1,129 @@
+"""What the driver does about queries that hold joins, on a Spark of a few lines."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamjoin import Grid, within
+from streamjoin.flow.cache import CacheSpec
+from streamjoin.flow.job import Job
+from streamjoin.plan import Plan
+from streamjoin.predicate import Schema, parse
+from streamjoin.spark import watch
+from streamjoin.spark.watch import SessionWatch, mark_of
+from tests.blocks import arrow_schema
+from tests.unit.flow.runtime import to_job
+
+SCHEMA = Schema({"ts": "timestamp", "x": "int"})
+
+
+def job_of(window: str, cache: Path) -> Job:
+    plan = Plan(parse("l.x = r.x", SCHEMA, SCHEMA), within(window), arrow_schema(SCHEMA), arrow_schema(SCHEMA))
+    return to_job(plan, Grid(1, 2), CacheSpec(str(cache), None), name="near")
+
+
+@dataclass
+class Query:
+    """A query as the watch sees it."""
+
+    plan: str
+    run: str = "run"
+    checkpoint: str = "checkpoint"
+    ends_by_itself: bool = True
+    reports: list[Any] = field(default_factory=list)
+    failed: str = ""
+
+    def fail(self, message: str) -> None:
+        self.failed = message
+
+    def read_reports(self) -> list[Any]:
+        return self.reports
+
+
+class Files(dict[str, str]):
+    """The files beside checkpoints."""
+
+    def read(self, spark: object, directory: str, name: str) -> str | None:
+        return self.get(f"{directory}/{name}")
+
+    def write(self, spark: object, directory: str, name: str, text: str) -> None:
+        self[f"{directory}/{name}"] = text
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    kept = Files()
+    monkeypatch.setattr(watch, "read_file", kept.read)
+    monkeypatch.setattr(watch, "write_file", kept.write)
+    return kept
+
+
+def holding(*jobs: Job, **options: Any) -> Any:
+    plan = "~Project [l0#1]\n+- ~" + "\n   +- ~".join(f"SubqueryAlias {mark_of(job)}" for job in jobs)
+    return Query(plan, **options)
+
+
+def start(session: SessionWatch, query: Any) -> None:
+    found: dict[str, Any] = {query.run: query}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watch, "find_query", lambda spark, run: found[run])
+        session.query_started(query.run, None)
+
+
+def test_a_checkpoint_is_a_joins_from_its_first_commit_on(files: Files, tmp_path: Path) -> None:
+    session: Any = SessionWatch(None)  # type: ignore[arg-type]
+    one, other = (job_of(window, tmp_path) for window in ("1 second", "2 seconds"))
+    session.add(one)
+    session.add(other)
+
+    start(session, holding(one))
+    session.query_ended("query", "run", None)
+    assert not files, "nothing is committed yet"
+    start(session, first := holding(other))
+    assert not first.failed
+    session.query_progressed('{"runId": "run"}')
+    assert list(files) == ["checkpoint/streamjoin/plan.json"]
+
+    start(session, refused := holding(one, run="another run"))
+    assert refused.failed.startswith("StreamJoinError: This checkpoint was written by another join.")
+    start(session, again := holding(other, run="a third run"))
+    assert not again.failed
+    session.query_progressed("is not read any more")
+
+
+def test_queries_without_a_join_of_ours_are_left_alone(files: Files, tmp_path: Path) -> None:
+    session: Any = SessionWatch(None)  # type: ignore[arg-type]
+    start(session, query := holding(job_of("1 second", tmp_path)))  # of another session
+    session.query_progressed('{"runId": "run"}')
+    session.query_ended("query", "run", None)
+    assert not query.failed
+    assert not files
+
+
+@pytest.mark.parametrize(
+    ("waiting", "ends_by_itself", "said"),
+    [
+        ([3, None], True, "3 rows wait unmatched in its join 'near'"),
+        ([3, 1], True, "1 row waits unmatched"),
+        ([3, 0], True, ""),
+        ([None], True, ""),
+        ([3], False, ""),
+    ],
+)
+def test_rows_that_wait_when_a_query_has_processed_what_is_there_are_told(
+    files: Files,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    waiting: list[int | None],
+    ends_by_itself: bool,
+    said: str,
+) -> None:
+    session: Any = SessionWatch(None)  # type: ignore[arg-type]
+    session.add(job := job_of("1 second", tmp_path))
+    reports = [{"observedMetrics": {"near": {"waiting_rows": number}}} for number in waiting]
+    start(session, holding(job, ends_by_itself=ends_by_itself, reports=[*reports, {"batchId": 9}]))
+    session.query_ended("query", "run", None)
+    assert said in caplog.text
+    assert bool(said) == bool(caplog.text)

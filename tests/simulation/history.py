@@ -90,7 +90,7 @@ def make_history(seed: int) -> History:
     random = Random(seed)
     first = _draw_join(random)
     joins, chained = (first,), random.choice(("l", "r"))
-    if random.random() < 0.12:
+    if random.random() < 0.1:
         lagging = (chained,) if first.planned.plan.lags else ()
         joins = (first, _draw_join(random, lagging))
     streams = ("l", "r", "t")[: 1 + len(joins)]
@@ -163,11 +163,11 @@ def _draw_time(random: Random, now: int, stretch: int, delay: int) -> int | None
 
 
 def _draw_faults(random: Random, batches: tuple[Arriving, ...], joins: int) -> Iterator[Fault]:
-    if random.random() < 0.75:
+    if random.random() < 0.65:
         for _ in range(random.choice((1, 1, 2))):
             yield Fault(random.choice(RESTARTS), random.choice(batches).number, 0, random.getrandbits(32))
     others = [*(kind for kind in KINDS if kind not in RESTARTS), *["emit runs twice"] * 3]
-    for _ in range(random.choice((1, 1, 2, 2, 3))):
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
         yield Fault(
             random.choice(others), random.choice(batches).number, random.randrange(joins), random.getrandbits(32)
         )

@@ -15,7 +15,7 @@ from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from streamjoin.spark.build import Planned
     from streamjoin.spark.explain import Explanation
@@ -28,7 +28,7 @@ def join(
     left: Frames,
     right: Frames,
     *,
-    on: On,
+    on: "On | Column | Sequence[Column]",
     window: Window | None = None,
     time: str | tuple[str, str],
     delay: Delay | tuple[Delay, Delay] = None,
@@ -43,7 +43,8 @@ def join(
 
     :param left: a DataFrame, or several that make up one logical stream.
     :param right: likewise; both sides are streaming, or both are batch.
-    :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), or a list of column names to be equal.
+    :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), a `Column` of such columns, or a list of names:
+        of columns that are equal, and are one in the result, as with Spark's USING.
     :param window: `within`, `between`, `tumbling`, `last`, or ``last(...) & within(...)``; None where `on` bounds the
         time between the rows.
     :param time: the event-time columns of left and right, timestamps; one name if it is the same.

@@ -49,8 +49,9 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.every_spark
 def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(tmp_path: Path) -> None:
     options = ["--rate=2000", "--window=20", "--seconds=60", "--step=15", "--skew=0.5", "--disorder=1"]
-    done = run(tmp_path, "demo", *options)
+    done = run(tmp_path, "demo", "--dashboard", *options)
     assert (done.returncode, done.stderr) == (0, "")
+    assert "dashboard: http://127.0.0.1:" in done.stdout
     assert "\x1b" not in done.stdout
     assert len(re.findall(r"^batch \d+: ", done.stdout, re.MULTILINE)) == 4
     deviation = re.search(r"matches .*\(([-+][\d.]+) %\)", done.stdout)

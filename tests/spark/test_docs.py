@@ -55,6 +55,12 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.guarantee
 @pytest.mark.slow
+def test_the_guide_to_conditions_does_what_it_says(tmp_path: Path) -> None:
+    execute(tmp_path, "docs/guides/conditions.md")
+
+
+@pytest.mark.guarantee
+@pytest.mark.slow
 def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/checkpoints.md")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from streamjoin.cli.onspark import MASTER, PARTITIONS, POSITIVE, VERBOSE, Manual, need_spark, run_on_spark
+from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, POSITIVE, VERBOSE, Manual, need_spark, run_on_spark
 
 
 @click.command(
@@ -37,10 +37,13 @@ Examples:
 @click.option("--streams", default=1, type=click.IntRange(1), show_default=True, help="Physical streams per side.")
 @click.option("--seed", default=1, show_default=True, help="The same seed gives the same rows.")
 @click.option("--paced", is_flag=True, help="Keep to the clock instead of going as fast as possible.")
+@DASHBOARD
 @PARTITIONS
 @MASTER
 @VERBOSE
-def demo(window: float, partitions: int | None, master: str | None, verbose: bool, **options: Any) -> None:
+def demo(
+    window: float, partitions: int | None, master: str | None, dashboard: int | None, verbose: bool, **options: Any
+) -> None:
     """Run the papers' benchmark on a local Spark and compare it with theory.
 
     Two streams of numbers from 1 to 10,000 are joined where both differ by at most 10, within a window of time. Event
@@ -58,4 +61,5 @@ def demo(window: float, partitions: int | None, master: str | None, verbose: boo
         app_name="streamjoin demo",
         master=master,
         partitions=partitions,
+        dashboard=dashboard,
     )

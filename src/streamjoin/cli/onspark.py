@@ -3,8 +3,10 @@
 import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +26,14 @@ VERBOSE = click.option("--verbose", is_flag=True, help="Show Spark's log and the
 MASTER = click.option("--master", metavar="URL", help="Spark master; by default all cores of this machine.")
 POSITIVE = click.FloatRange(min=0, min_open=True)
 PARTITIONS = click.option("--partitions", type=click.IntRange(1), help="Shuffle partitions; by default one per core.")
+DASHBOARD = click.option(
+    "--dashboard",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=0,
+    metavar="[PORT]",
+    help="Serve a live page of the join on this machine; without a port on a free one.",
+)
 
 
 class Manual(click.Command):
@@ -39,7 +49,9 @@ Work = Callable[["SparkSession", Console, Callable[[], bool]], None]
 """What a command does with Spark; it ends early when the function it is given says that the user wants it to."""
 
 
-def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings: Any) -> None:
+def run_on_spark(
+    work: Work, *, verbose: bool, when_interrupted: str, dashboard: int | None = None, **settings: Any
+) -> None:
     """Do something with a Spark session, and end with an exit code that scripts can use."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -57,7 +69,8 @@ def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings
             spark = session(**settings)
         interrupted = catch_interrupts()
         try:
-            work(spark, console, interrupted)
+            with nullcontext() if dashboard is None else _serve(spark, dashboard, console, interrupted):
+                work(spark, console, interrupted)
         finally:
             with quiet(verbose) as stopping:
                 spark.stop()
@@ -80,6 +93,22 @@ def run_on_spark(work: Work, *, verbose: bool, when_interrupted: str, **settings
     if log:
         log.unlink(missing_ok=True)
     sys.exit(code)
+
+
+@contextmanager
+def _serve(spark: "SparkSession", port: int, console: Console, interrupted: Callable[[], bool]) -> Iterator[None]:
+    """Show a dashboard meanwhile; in a terminal it stays afterwards, until the user wants to end."""
+    from streamjoin.report.dashboard import dashboard
+
+    with dashboard(spark, port=port) as page:
+        console.print(f"dashboard: {page.url}", highlight=False, soft_wrap=True)
+        try:
+            yield
+        finally:
+            if console.is_terminal and not interrupted():
+                console.print(f"the dashboard stays at {page.url} until you press Ctrl-C", highlight=False)
+                while not interrupted():
+                    sleep(0.2)
 
 
 def need_spark() -> None:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from streamjoin.cli.inputs import FORMATS, Directory, find_format
-from streamjoin.cli.onspark import MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
+from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
 from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
 from streamjoin.spec.duration import microseconds
@@ -92,6 +92,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
 @click.option("--flush", is_flag=True, help="With --once: in the end emit what still waits.")
 @click.option("--explain", is_flag=True, help="Print the plan and end.")
+@DASHBOARD
 @PARTITIONS
 @MASTER
 @VERBOSE
@@ -103,6 +104,7 @@ def run(
     explain: bool,
     master: str | None,
     partitions: int | None,
+    dashboard: int | None,
     verbose: bool,
     **o: Any,
 ) -> None:
@@ -156,6 +158,7 @@ def run(
         app_name="streamjoin run",
         master=master,
         partitions=partitions,
+        dashboard=dashboard,
     )
 
 

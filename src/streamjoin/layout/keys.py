@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import encode
 from streamjoin.layout.base import Hashes, mix
-from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand, key_dimensions
+from streamjoin.match.dimension import Dimension, Equality, FloatBand, WholeBand
+from streamjoin.match.serve import key_dimensions
 from streamjoin.operators.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, Type
 from streamjoin.pane import Rows
 from streamjoin.plan import Plan

@@ -73,9 +73,10 @@ def choose(
             Choice("buckets", x, y),
         )
     if best is not None:
+        sorted_by = min(order, key=lambda k: share[k])
         options["ordered"] = (
-            ORDERED_BUILD + ORDERED_STEP * math.log2(rows + 2) + ORDERED_CANDIDATE * share[best] * rows + left,
-            Choice("ordered", best, None),
+            ORDERED_BUILD + ORDERED_STEP * math.log2(rows + 2) + ORDERED_CANDIDATE * share[sorted_by] * rows + left,
+            Choice("ordered", sorted_by, None),
         )
     if kernel != "auto" and kernel in options:
         return options[kernel][1]
@@ -96,7 +97,7 @@ def selectivity(dimension: Dimension, column: Array, *, buckets: bool = False) -
     if len(sample) < 2:
         return 1.0
     if dimension.width is None:
-        return 0.5
+        return dimension.share
     half = dimension.width / 2
     if buckets and not dimension.is_equality:
         half += (dimension.width + (column.dtype.kind != "f")) / 2

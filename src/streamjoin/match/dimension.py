@@ -7,7 +7,6 @@ but never one too few.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -19,9 +18,8 @@ from streamjoin.kernel.codes import encode
 from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN, outward, widen
 from streamjoin.match.intervals import Array, Intervals, round_inward, to_machine, whole_intervals
 from streamjoin.pane import Rows, Segment
-from streamjoin.predicate import Predicate
 from streamjoin.predicate.conjunct import Band, Equi
-from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between, Tumbling
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -32,6 +30,9 @@ class Dimension(ABC):
 
     is_equality: ClassVar[bool] = False
     """Whether every interval is a single code, and there are many codes."""
+
+    share: ClassVar[float] = 0.5
+    """The share of the other rows that an interval is taken to hold where its width is not known."""
 
     @property
     @abstractmethod
@@ -238,20 +239,3 @@ class RankBand(Dimension):
     def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
         low, high = segment.low.rank, segment.high.rank
         return None if low is None or high is None else (low, high)
-
-
-def key_dimensions(predicate: Predicate) -> Iterator[Dimension]:
-    """The dimensions of all conjuncts on keys, in the order of the condition."""
-    position = {key.name: i for side in SIDES for i, key in enumerate(predicate.keys(side))}
-    for conjunct in predicate.conjuncts:
-        if not isinstance(conjunct, Equi | Band):
-            continue
-        keys = KeyPositions(position[conjunct.left.name], position[conjunct.right.name])
-        if isinstance(conjunct, Equi):
-            yield Equality(conjunct, keys)
-            if conjunct.null_safe:
-                yield Validity(keys)
-        elif conjunct.margin.relative or conjunct.left.type.is_floating or conjunct.right.type.is_floating:
-            yield FloatBand(conjunct, keys)
-        else:
-            yield WholeBand(conjunct, keys)

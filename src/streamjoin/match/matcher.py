@@ -21,15 +21,17 @@ from streamjoin.kernel.codes import encode, unlock, widths
 from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN
 from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.match.choose import choose
-from streamjoin.match.dimension import RankBand, TimeBand, key_dimensions
+from streamjoin.match.dimension import RankBand, TimeBand
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
 from streamjoin.match.intervals import Array, Intervals
+from streamjoin.match.range import RangeBand
+from streamjoin.match.serve import key_dimensions
 from streamjoin.operators.compiled import CompiledCheck, new_cursor
 from streamjoin.operators.expr import Key
 from streamjoin.pane import Rows, Segment
 from streamjoin.predicate import Predicate
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, OneSided
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, OneSided, Range
 from streamjoin.spec.side import OTHER, Side
 from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
@@ -61,10 +63,11 @@ class Matcher:
         for conjunct in predicate.conjuncts:
             if isinstance(conjunct, Compiled):
                 checks.append(conjunct.exact)
-            elif isinstance(conjunct, Band) and not conjunct.decides and conjunct.check is not None:
+            elif isinstance(conjunct, Band | Range) and not conjunct.decides and conjunct.check is not None:
                 checks.append(conjunct.check)
         self.check = CompiledCheck(checks) if checks else None
         self.evaluated = [PairCheck(c, self._position) for c in predicate.conjuncts if isinstance(c, Evaluated)]
+        self._ranges = {k: d for k, d in enumerate(self.dimensions) if isinstance(d, RangeBand)}
         self._opened: WeakKeyDictionary[Segment, Index] = WeakKeyDictionary()
         self._last: tuple[Rows, Side, list[Intervals], NDArray[np.bool_]] | None = None
 
@@ -79,11 +82,12 @@ class Matcher:
         rows = segment.rows
         able = self._able(side, rows)
         row = np.arange(len(rows), dtype=np.int32) if able is None else np.flatnonzero(able).astype(np.int32)
+        row, apart = self._set_apart(side, rows, row)
         columns = [dimension.values(side, rows) for dimension in self.dimensions]
         if len(row) < len(rows):
             columns = [column[row] for column in columns]
         choice = choose(self.dimensions, columns, checked=self.check is not None, kernel=self.kernel)
-        index = build(choice, self.dimensions, columns, row)
+        index = build(choice, self.dimensions, columns, row) | apart
         for k, column in enumerate(columns):
             if column.dtype.kind == "f" and k not in index["axes"]:
                 index[f"codes{k}"] = encode(self.dimensions[k].values(side, rows))
@@ -102,6 +106,9 @@ class Matcher:
         dimensions = [*self.dimensions, RankBand(*ranks)] if ranks is not None else self.dimensions
         columns = [dimension.values(build_side, segment.rows) for dimension in dimensions]
         asked, able = self._ask(probe_side, probe, columns)
+        for k, dimension in self._ranges.items():
+            if (rests := segment.index.get(f"rests{k}")) is not None:
+                asked = [*asked[:k], dimension.intervals(probe_side, probe, columns[k], rests), *asked[k + 1 :]]
         if ranks is not None:
             asked = [*asked, dimensions[-1].intervals(probe_side, probe, columns[-1])]
             able = able & asked[-1].asks
@@ -109,14 +116,19 @@ class Matcher:
         for intervals, zone in zip(asked, zones, strict=True):
             if zone is not None and len(probe) and not intervals.meet(zone):
                 able = able & (intervals.lower <= zone[1]) & (intervals.upper >= zone[0])
+        special = segment.index.get("special", np.empty(0, np.int32))
+        if len(special):
+            yield from self._meet_special(probe_side, probe, segment, np.flatnonzero(able), asked, columns, chunk)
+        for k in self._ranges:
+            able = able & asked[k].asks
         indices = np.flatnonzero(able).astype(np.int32)
-        if len(indices) == 0 or len(segment.rows) == 0:
+        if len(indices) == 0 or len(segment.rows) == len(special):
             return
         asked = [intervals.at(indices) for intervals in asked]
         if (index := self._opened.get(segment)) is None:
             index = self._opened[segment] = Index(segment.index)
         others = [
-            (_codes(k, columns[k], segment), unlock(asked[k].lower), widths(asked[k].lower, asked[k].upper))
+            _Test.of(k, columns[k], segment, asked[k])
             for k in range(len(dimensions))
             if k not in index.axes and not ((zone := zones[k]) and asked[k].cover(zone))
         ]
@@ -126,13 +138,32 @@ class Matcher:
             if compiled
             else index.candidates(asked, Chunk(chunk))
         )
-        for probes, builds, examined in found:
-            count = len(probes)
-            for codes, lower, width in others:
-                count = refine(probes, builds, count, codes, lower, width)
-            kept = probes[:count].copy() if len(indices) == len(probe) else indices[probes[:count]]
-            pairs = Pairs(kept, builds[:count].copy(), examined)
+        for candidates in found:
+            pairs = _refine_all(candidates, others, indices, len(probe))
             yield self.check_pairs(probe_side, probe, segment.rows, pairs, compiled=compiled)
+
+    def _meet_special(
+        self,
+        probe_side: Side,
+        probe: Rows,
+        segment: Segment,
+        able: NDArray[np.int64],
+        asked: Sequence[Intervals],
+        columns: Sequence[Array],
+        chunk: int,
+    ) -> Iterator[Pairs]:
+        """The rows of a segment that no range speaks of, with every row of the block."""
+        special, indices = segment.index["special"], able.astype(np.int32)
+        others = [
+            _Test.of(k, columns[k], segment, intervals.at(indices))
+            for k, intervals in enumerate(asked)
+            if k not in self._ranges
+        ]
+        for start in range(0, len(indices) * len(special), chunk):
+            number = np.arange(start, min(start + chunk, len(indices) * len(special)))
+            probes, builds = (number // len(special)).astype(np.int32), special[number % len(special)]
+            pairs = _refine_all((probes, builds, len(number)), others, indices, len(probe))
+            yield self.check_pairs(probe_side, probe, segment.rows, pairs)
 
     def check_pairs(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs, *, compiled: bool = False) -> Pairs:
         """Only the pairs that pass what no index could decide; `compiled` conditions may have been met already."""
@@ -146,10 +177,24 @@ class Matcher:
             asked = [d.intervals(side, probe, column) for d, column in zip(self.dimensions, columns, strict=False)]
             able = self._able(side, probe)
             able = np.ones(len(probe), np.bool_) if able is None else able
-            for intervals in asked:
-                able &= intervals.asks
+            for k, intervals in enumerate(asked):
+                if k not in self._ranges:
+                    able &= intervals.asks
             self._last = probe, side, asked, able
         return self._last[2], self._last[3]
+
+    def _set_apart(self, side: Side, rows: Rows, row: NDArray[np.int32]) -> tuple[NDArray[np.int32], dict[str, Array]]:
+        """The rows that ranges speak of; and for the index those that they do not, and what ends of ranges rest on."""
+        if not self._ranges:
+            return row, {}
+        masks = [found for d in self._ranges.values() if (found := d.find_special(side, rows)) is not None]
+        special = np.logical_or.reduce(masks)[row] if masks else np.zeros(len(row), np.bool_)
+        apart: dict[str, Array] = {"special": row[special]}
+        row = row[~special]
+        for k, dimension in self._ranges.items():
+            if (rests := dimension.find_rests(side, rows, row)) is not None:
+                apart[f"rests{k}"] = rests
+        return row, apart
 
     def _able(self, side: Side, rows: Rows) -> NDArray[np.bool_] | None:
         """The rows that can match at all: no NULL in a strict key, every one-sided condition true; None for all."""
@@ -224,9 +269,32 @@ def _time_window(window: Window) -> Between | Tumbling | None:
 
 
 def _strict_keys(conjunct: Conjunct) -> Sequence[Key]:
-    if isinstance(conjunct, Band) or (isinstance(conjunct, Equi) and not conjunct.null_safe):
+    if isinstance(conjunct, Band | Range) or (isinstance(conjunct, Equi) and not conjunct.null_safe):
         return conjunct.keys
     return ()
+
+
+@dataclass(frozen=True)
+class _Test:
+    """One more dimension that candidates must lie in the intervals of."""
+
+    codes: Array
+    lower: Array
+    width: Array
+
+    @classmethod
+    def of(cls, k: int, column: Array, segment: Segment, asked: Intervals) -> "_Test":
+        return cls(_codes(k, column, segment), unlock(asked.lower), widths(asked.lower, asked.upper))
+
+
+def _refine_all(found: Candidates, others: Sequence[_Test], indices: NDArray[np.int32], probes: int) -> Pairs:
+    """The candidates that pass all other tests; `indices` are the rows of the block that asked."""
+    probe, build, examined = found
+    count = len(probe)
+    for test in others:
+        count = refine(probe, build, count, test.codes, test.lower, test.width)
+    kept = probe[:count].copy() if len(indices) == probes else indices[probe[:count]]
+    return Pairs(kept, build[:count].copy(), examined)
 
 
 def _codes(k: int, column: Array, segment: Segment) -> Array:

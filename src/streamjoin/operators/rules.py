@@ -113,9 +113,23 @@ def type_comparison(op: str, args: Sequence[Expr]) -> Expr:
     type = common_type([a.type, b.type])
     if type is None or type.name.startswith(("map", "variant")):
         raise Mismatch(f"cannot compare {a.type} with {b.type}")
+    _refuse_text_as_number(a, b)
     if is_foreign(type):
         type = UNKNOWN
     return Call(BOOLEAN, op, (cast(a, type), cast(b, type)))
+
+
+def _refuse_text_as_number(a: Expr, b: Expr) -> None:
+    """Spark would compare a string of one side with a number of the other as numbers: and fail on the first word."""
+    if not a.sides or not b.sides or a.sides == b.sides:
+        return
+    for text, number in ((a, b), (b, a)):
+        if text.type == STRING and number.type.is_numeric:
+            raise Mismatch(
+                f"cannot compare {text} (string) with {number} ({number.type}): Spark would turn every string into a "
+                f"number, and fail on the first that is none; write CAST({number} AS STRING) to compare texts, or "
+                f"try_cast({text} AS {str(number.type).upper()}) to compare numbers"
+            )
 
 
 def type_logic(op: str, args: Sequence[Expr]) -> Expr:
@@ -143,6 +157,8 @@ def _unify(op: str, args: Sequence[Expr]) -> tuple[Type, str, tuple[Expr, ...]]:
 
 def type_in(op: str, args: Sequence[Expr]) -> Expr:
     _, _, unified = _unify(op, args)
+    for item in args[1:]:
+        _refuse_text_as_number(args[0], item)
     return Call(BOOLEAN, op, unified)
 
 

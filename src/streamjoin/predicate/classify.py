@@ -1,19 +1,19 @@
 """A condition taken apart into conjuncts, each in the most useful class that it belongs to.
 
-In order of preference: one-sided, equi (an equality), band, compiled, residual; `for_worker` turns residual ones into
-evaluated ones where a worker can decide them. One-sided sub-expressions become `Key` columns, numbered as they are met,
-equal ones only once.
+In order of preference: one-sided, equi (an equality), band, range, compiled, residual; `for_worker` turns residual ones
+into evaluated ones where a worker can decide them. One-sided sub-expressions become `Key` columns, numbered as they are
+met, equal ones only once.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, can_cast
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque
+from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque, conjunction
 from streamjoin.operators.registry import OPERATORS
 from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import (
@@ -27,7 +27,8 @@ from streamjoin.operators.types import (
     VOID,
     Type,
 )
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Residual
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Range, Residual
+from streamjoin.predicate.halves import Halves, group_halves, read_halves
 from streamjoin.predicate.linear import MIRRORED, Difference, read_difference
 
 _NEVER_RAISE = frozenset(
@@ -45,8 +46,16 @@ _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 def classify(condition: Expr) -> tuple[Conjunct, ...]:
     """The conjuncts of a condition; one that is always true is left out."""
     keys = Keys()
-    parts = (_classify_part(part, keys) for part in split(_push_not(condition)))
-    return tuple(_merge_bands([part for part in parts if part is not None]))
+    parts = list(split(_push_not(condition)))
+    ranges = group_halves(_read_ranges(parts))
+    taken = {number: group for group in ranges for number in group[0]}
+    found: list[Conjunct | None] = []
+    for number, part in enumerate(parts):
+        if number not in taken:
+            found.append(_classify_part(part, keys))
+        elif number == taken[number][0][0]:
+            found.append(_range([parts[other] for other in taken[number][0]], taken[number][1], keys))
+    return tuple(_merge_bands([part for part in found if part is not None]))
 
 
 @dataclass
@@ -109,6 +118,39 @@ def _classify_part(part: Expr, keys: Keys) -> Conjunct | None:
         if (found := read_difference(part)) is not None:
             return _band(part, found, keys)
     return _make_compiled(part, keys)
+
+
+def _read_ranges(parts: Sequence[Expr]) -> list[Halves | None]:
+    """What each part says of ranges; None for an equality and for bounds of a band with two ends, which do better."""
+    bands: list[tuple[Expr, Expr] | None] = []
+    ends: set[tuple[Expr, Expr, str]] = set()
+    for part in parts:
+        found = None
+        if isinstance(part, Call) and part.op in COMPARISONS and len(part.sides) == 2:
+            found = read_difference(part)
+        bands.append(None if found is None else (found.left, found.right))
+        if found is not None:
+            given = (("lower", found.lower), ("upper", found.upper))
+            ends |= {(found.left, found.right, name) for name, bound in given if bound is not None}
+    return [
+        None if _compares_equal(part) or (pair and {(*pair, "lower"), (*pair, "upper")} <= ends) else read_halves(part)
+        for part, pair in zip(parts, bands, strict=True)
+    ]
+
+
+def _compares_equal(part: Expr) -> bool:
+    return isinstance(part, Call) and part.op in ("=", "<=>") and all(len(arg.sides) == 1 for arg in part.args)
+
+
+def _range(parts: Sequence[Expr], halves: Halves, keys: Keys) -> Range:
+    named: dict[Expr, Key] = {value: keys.key(value) for value in halves.values}
+
+    def put(expr: Expr) -> Expr:
+        return named[expr] if expr in named else expr.rebuild(put)
+
+    exact = conjunction(parts)
+    renamed = Halves(*(tuple(half.rename(named) for half in each) for each in (halves.bounds, halves.positive)))
+    return Range(exact, renamed, _on_machine(put(exact)))
 
 
 def _band(part: Call, found: Difference, keys: Keys) -> Band:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from streamjoin.operators.expr import Call, Expr, Key
 from streamjoin.operators.types import DATE
+from streamjoin.predicate.halves import Halves
 from streamjoin.predicate.linear import Bound, Margin
 from streamjoin.spec.duration import format_duration
 from streamjoin.spec.how import PRESERVED, How, emits_unmatched
@@ -95,6 +96,26 @@ class Band(Conjunct):
         if self.left.type.is_timestamp:
             return format_duration(value.numerator)
         return f"{value.numerator} days" if self.left.type == DATE else str(value.numerator)
+
+
+@dataclass(frozen=True)
+class Range(Conjunct):
+    """Bounds of which every row has its own: a relative band, a tolerance, a ratio.
+
+    `halves` narrow; `check` decides, the condition over the values that they speak of, to be compiled. It is None where
+    that takes more than machine numbers.
+    """
+
+    halves: Halves
+    check: Expr | None
+    kind = "range"
+    decides: ClassVar[bool] = False
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """All that the halves and the check read."""
+        values = (value for value in self.halves.values if isinstance(value, Key))
+        return tuple(dict.fromkeys((*values, *(_leaves(self.check) if self.check else ()))))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from streamjoin.operators.types import (
     Type,
 )
 from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split
-from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn
+from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn, Range
 
 
 def require_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
@@ -44,7 +44,7 @@ def require_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:
             "or take how='inner'"
         ) from None
     check = conjunction(checks)
-    if isinstance(conjunct, Band):
+    if isinstance(conjunct, Band | Range):
         assert not decider.pairs, "a band is on numbers"
         return replace(conjunct, check=check)
     return Evaluated(conjunct.exact, check, tuple(decider.pairs))

@@ -8,7 +8,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Column, Expr, Key
 from streamjoin.predicate.classify import Keys, may_raise
-from streamjoin.predicate.conjunct import Band, Conjunct, Residual
+from streamjoin.predicate.conjunct import Band, Conjunct, Range, Residual
 from streamjoin.predicate.for_worker import prefer_worker, require_worker
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
 from streamjoin.spec.side import Side
@@ -90,7 +90,7 @@ def _only_spark_decides(conjunct: Conjunct) -> bool:
     match conjunct:
         case Residual():
             return True
-        case Band():
+        case Band() | Range():
             return not conjunct.decides and conjunct.check is None
     return False
 

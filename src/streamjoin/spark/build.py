@@ -18,11 +18,12 @@ from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
-from streamjoin.predicate import On, Predicate, Schema, parse
+from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
+from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
 from streamjoin.spark.fields import arrow_type
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
@@ -35,14 +36,15 @@ from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
-from streamjoin.sql.select import JOIN_TIME, Carried, find, quote_path, result_fields
+from streamjoin.sql.on import names_of
+from streamjoin.sql.select import JOIN_TIME, Carried, Field, find, quote_path, result_fields
 
 
 def plan(
     left: Frames,
     right: Frames,
     *,
-    on: On,
+    on: AnyOn,
     window: Window | None,
     how: How,
     time: tuple[str, str],
@@ -71,7 +73,7 @@ def plan(
     check_settings(spark, streaming=inputs["l"].is_streaming)
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
-    predicate = parse(on, schemas["l"], schemas["r"], _ask_spark(inputs))
+    predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
     if window is None:
         implied = predicate.window(time)
         if implied is None:
@@ -79,7 +81,7 @@ def plan(
         window, predicate = implied
     predicate = predicate.prefer_worker() if how == "inner" else predicate.require_worker()
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
-    return Planned(spark, inputs, predicate, window, how, select, layout, ordered, suffixes, name)
+    return Planned(spark, inputs, predicate, window, how, select, layout, ordered, suffixes, name, names_of(on))
 
 
 def _choose_name(name: str, taken: set[str]) -> str:
@@ -130,14 +132,15 @@ class Planned:
         ordered: bool,
         suffixes: tuple[str, str],
         name: str,
+        using: Sequence[str],
     ) -> None:
         self.spark, self.inputs, self.window, self._name = spark, inputs, window, name
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         schemas = {side: inputs[side].schema for side in SIDES}
-        self._fields = result_fields(schemas, select, suffixes, how)
-        needed = [field.carried for field in self._fields]
+        self._fields = result_fields(schemas, select, suffixes, how, using)
+        needed = [carried for field in self._fields for carried in field.sources]
         for conjunct in self.predicate.residual:
             needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
         self.carried: dict[Side, list[Carried]] = {
@@ -214,7 +217,7 @@ class Planned:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
         if self._list_keys(batch=batch):
             rows = rows.orderBy(*self.plan.order)
-        names = [f"{self._internal_name(f.carried)} AS {quote_path([f.name])}" for f in self._fields]
+        names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
         return rows.selectExpr(*names, JOIN_TIME)
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
@@ -272,6 +275,10 @@ class Planned:
 
     def _report_names(self) -> list[str]:
         return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
+
+    def _write_field(self, field: Field) -> str:
+        parts = [self._internal_name(carried) for carried in field.sources]
+        return parts[0] if len(parts) == 1 else f"coalesce({', '.join(parts)})"
 
     def _internal_name(self, carried: Carried) -> str:
         return f"{carried.side}{self.carried[carried.side].index(carried)}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
 
-from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated
+from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, Range
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
 from streamjoin.spark.settings import advise
@@ -77,7 +77,7 @@ def _explain_condition(planned: Planned) -> str:
 
 
 def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
-    if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band):
+    if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band | Range):
         return "Spark, after the join, on what the rest lets through"
     match conjunct:
         case Equi():
@@ -87,6 +87,9 @@ def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
             if conjunct in planned.predicate.residual:
                 return f"{index} narrows, Spark decides after the join"
             return index if conjunct.decides else f"{index} narrows, compiled code decides"
+        case Range():
+            decider = "Spark decides after the join" if conjunct.check is None else "compiled code decides"
+            return f"sorted index narrows by an interval of each row's own, {decider}"
         case Compiled():
             return "compiled code, on what the indexes let through"
         case Evaluated():
@@ -192,7 +195,9 @@ def _explain_state(planned: Planned) -> str:
 
 def _find_warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
     conjuncts = planned.predicate.conjuncts
-    if not any(isinstance(c, Equi) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts):
+    if not any(
+        isinstance(c, Equi | Range) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts
+    ):
         one_end = any(isinstance(c, Band) for c in conjuncts)
         found = "one end of a band narrows little" if one_end else "no part of the condition narrows"
         compared = "a large part of the pairs" if one_end else "every pair"

@@ -33,9 +33,13 @@ class Names:
         except StreamJoinError as error:
             raise self._written.error(str(error), span) from None
         if len(found) == 2:
-            raise self._written.error(
-                f"ambiguous name {names[0]}: both sides have it; write l.{names[0]} or r.{names[0]}", span
+            alone = self._written.text.strip("` ") == names[0]
+            meant = (
+                f"did you mean on=[{names[0]!r}], its values being equal?"
+                if alone
+                else (f"both sides have it; write l.{names[0]} or r.{names[0]}")
             )
+            raise self._written.error(f"ambiguous name {names[0]}: {meant}", span)
         if found:
             return self._field(found[0], names, span)
         if len(names) > 1:

@@ -21,6 +21,14 @@ def to_text(on: object) -> str:
         return on
     if callable(on):
         return trace(on)
-    if isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on):
-        return " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in on)
-    raise StreamJoinError(f"on: expected SQL text, a lambda over (l, r) or a list of column names; got {on!r}")
+    if names := names_of(on):
+        return " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in names)
+    raise StreamJoinError(
+        f"on: expected SQL text, a lambda over (l, r), a Column of Spark's or a list of column names; got {on!r}"
+    )
+
+
+def names_of(on: object) -> tuple[str, ...]:
+    """The columns that are to be equal, where `on` is a list of them; nothing where it is a condition."""
+    listed = isinstance(on, Sequence) and not isinstance(on, str) and all(isinstance(name, str) for name in on)
+    return tuple(on) if isinstance(on, Sequence) and listed else ()

@@ -1,6 +1,7 @@
 """Errors that show the place: the user's text with carets under it, and what may have been meant."""
 
 import difflib
+import re
 from collections.abc import Sequence
 
 from streamjoin.operators.expr import Span
@@ -22,20 +23,30 @@ def point_at(text: str, span: Span) -> str:
     return f"\n  {line}\n  {' ' * (start - first)}{'^' * width}"
 
 
+QUOTED = re.compile(
+    r"""(?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|`[^`]*`|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL
+)
+"""Strings and quoted names, as Spark's SQL writes them."""
+
+
 def closing_paren(text: str, start: int) -> int | None:
-    """One past the parenthesis that closes the one at `start`, quoted text apart."""
-    depth, quote = 0, ""
-    for i in range(start, len(text)):
-        char = text[i]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"`":
-            quote = char
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-            if depth == 0:
-                return i + 1
+    """One past the parenthesis that closes the one at `start`, quoted text apart.
+
+    >>> closing_paren("(a = ')') AND (b)", 0)
+    9
+    """
+    depth = 0
+    masked = QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
+    for i in range(start, len(masked)):
+        depth += (masked[i] == "(") - (masked[i] == ")")
+        if depth == 0 and masked[i] == ")":
+            return i + 1
     return None
+
+
+def strip_parens(sql: str) -> str:
+    """Text without the parentheses that enclose all of it."""
+    return sql[1:-1] if sql.startswith("(") and closing_paren(sql, 0) == len(sql) else sql
 
 
 MISSING = "something is missing here"

@@ -35,10 +35,15 @@ class Carried:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of the result."""
+    """A column of the result: one that was carried, or of several the first that is not NULL."""
 
     name: str
-    carried: Carried
+    sources: tuple[Carried, ...]
+
+    @property
+    def carried(self) -> Carried:
+        """The first, or the only one."""
+        return self.sources[0]
 
 
 def quote_path(path: Iterable[str]) -> str:
@@ -51,29 +56,50 @@ def quote_path(path: Iterable[str]) -> str:
 
 
 def result_fields(
-    schemas: Mapping[Side, Struct], select: Sequence[str] | None, suffixes: tuple[str, str], how: How
+    schemas: Mapping[Side, Struct],
+    select: Sequence[str] | None,
+    suffixes: tuple[str, str],
+    how: How,
+    using: Sequence[str] = (),
 ) -> list[Field]:
-    """The columns of the result in order, under names that are all different."""
-    chosen: list[tuple[str | None, Carried]]
+    """The columns of the result in order, under names that are all different; those of `using` are one for both sides.
+
+    As in Spark, they come first, and hold the value of a side whose rows are all there.
+    """
     sides = sides_of(how)
+    shared = [_share(name, schemas, how) for name in using]
+    taken = {field.name.lower() for field in shared}
+    chosen: list[tuple[str | None, Carried] | Field]
     if select is None:
-        chosen = [(None, Carried(side, (f.name,), f.dataType)) for side in sides for f in schemas[side].fields]
+        columns = [Carried(side, (f.name,), f.dataType) for side in sides for f in schemas[side].fields]
+        chosen = [*shared, *((None, column) for column in columns if column.path[0].lower() not in taken)]
     else:
         if isinstance(select, str) or not isinstance(select, Sequence):
             raise StreamJoinError(f"select: expected a list such as ['l.id', 'r.price AS ask']; got {select!r}")
-        chosen = [found for text in select for found in _read_selected(text, schemas)]
-        if "r" not in sides and any(carried.side == "r" for _, carried in chosen):
-            raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
-    own = {side: {c.path[-1].lower() for alias, c in chosen if c.side == side and not alias} for side in SIDES}
-    clashing = (own["l"] & own["r"]) | {JOIN_TIME}
+        chosen = [found for text in select for found in _read_selected(text, schemas, shared)]
+    single = [each for each in chosen if not isinstance(each, Field)]
+    if "r" not in sides and any(carried.side == "r" for _, carried in single):
+        raise StreamJoinError(f"select: a result of how={how!r} is a left row; expected columns of l alone")
+    own = {side: {c.path[-1].lower() for alias, c in single if c.side == side and not alias} for side in SIDES}
+    clashing = (own["l"] & own["r"]) | {JOIN_TIME} | {each.name.lower() for each in chosen if isinstance(each, Field)}
     suffix = dict(zip(SIDES, suffixes, strict=True))
     fields = []
-    for alias, carried in chosen:
+    for each in chosen:
+        if isinstance(each, Field):
+            fields.append(each)
+            continue
+        alias, carried = each
         plain = carried.path[-1]
         name = alias or (plain + suffix[carried.side] if plain.lower() in clashing else plain)
-        fields.append(Field(name, carried))
+        fields.append(Field(name, (carried,)))
     _check_names([*(field.name for field in fields), JOIN_TIME])
     return fields
+
+
+def _share(name: str, schemas: Mapping[Side, Struct], how: How) -> Field:
+    """The one column that stands for an equal column of both sides."""
+    left, right = (find(side, [name], schemas[side], "on") for side in SIDES)
+    return Field(left.path[0], {"right": (right,), "full": (left, right)}.get(how, (left,)))
 
 
 def _check_names(names: list[str]) -> None:
@@ -87,7 +113,9 @@ def _check_names(names: list[str]) -> None:
         seen.add(name.lower())
 
 
-def _read_selected(text: str, schemas: Mapping[Side, Struct]) -> list[tuple[str | None, Carried]]:
+def _read_selected(
+    text: str, schemas: Mapping[Side, Struct], shared: Sequence[Field]
+) -> Sequence[tuple[str | None, Carried] | Field]:
     try:
         parsed = sqlglot.parse_one(f"SELECT {text}", read="spark").expressions
     except SqlglotError:
@@ -96,6 +124,10 @@ def _read_selected(text: str, schemas: Mapping[Side, Struct]) -> list[tuple[str 
         raise StreamJoinError(f"select: expected a column such as 'l.id' or 'r.price AS ask'; got {text!r}")
     alias = parsed[0].alias if isinstance(parsed[0], exp.Alias) else None
     path = _path(parsed[0].this if alias else parsed[0])
+    if path is not None and len(path) == 1:
+        for field in shared:
+            if field.name.lower() == path[0].lower():
+                return [Field(alias or field.name, field.sources)]
     if path is None or len(path) < 2 or path[0].lower() not in schemas:
         raise StreamJoinError(
             f"select: {text!r} does not name a column of one side; expected 'l.column', 'r.column' or 'l.*'"

@@ -1,12 +1,16 @@
 """A condition written as ``lambda l, r: ...`` becomes the SQL text that says the same.
 
 The lambda runs once, on stand-ins that write down what is done to them. From then on a lambda and a text are the
-same thing: one parser, one set of errors.
+same thing: one parser, one set of errors. Where it calls functions of Spark's, `streamjoin.spark.column` runs it again
+on Spark's own columns.
 """
 
+import dis
+import sys
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from types import FrameType
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
@@ -14,9 +18,13 @@ from streamjoin.operators.expr import quote_name
 from streamjoin.operators.registry import FUNCTION_NAMES
 from streamjoin.spec.duration import UNITS
 from streamjoin.spec.side import Side
-from streamjoin.sql.pointer import suggest
+from streamjoin.sql.pointer import strip_parens, suggest
 
-_HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
+HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
+
+
+class Untraceable(StreamJoinError):
+    """A lambda that stand-ins cannot follow, but Spark's own columns perhaps can."""
 
 
 def trace(condition: Callable[[Any, Any], Any]) -> str:
@@ -28,10 +36,31 @@ def trace(condition: Callable[[Any, Any], Any]) -> str:
     try:
         result = condition(TracedSide("l"), TracedSide("r"))
     except TypeError as error:
-        raise StreamJoinError(f"on: the lambda cannot be read as a condition over (l, r): {error}; {_HINT}") from error
+        raise explain_type_error(error) from error
     if not isinstance(result, Traced | bool):
-        raise StreamJoinError(f"on: the lambda returned {result!r}, not a condition on l and r")
-    return _bare(sql_value(result))
+        raise Untraceable(f"on: the lambda returned {result!r}, not a condition on l and r")
+    return strip_parens(sql_value(result))
+
+
+def explain_type_error(error: TypeError) -> Untraceable:
+    """What Python says of a lambda that treats columns as numbers, with what to write instead."""
+    hint = HINT
+    if "must be real number" in str(error):
+        hint = "a column is no number for Python's math module: write SQL's function, as in l.x.sqrt() or F.sqrt(l.x)"
+    return Untraceable(f"on: the lambda cannot be read as a condition over (l, r): {error}; {hint}")
+
+
+def explain_bool(frame: FrameType) -> StreamJoinError:
+    """Why a comparison of columns is neither true nor false, by what the lambda was doing with it."""
+    at = next((step for step in dis.get_instructions(frame.f_code) if step.offset == frame.f_lasti), None)
+    called = [name for name in ("max", "min") if name in frame.f_code.co_names]
+    if at is not None and at.opname.startswith("CALL") and called:
+        instead = {"max": "greatest", "min": "least"}[called[0]]
+        return StreamJoinError(
+            f"on: the lambda calls Python's {called[0]}, which compares columns as if they had values; write "
+            f"l.x.{instead}(r.x), F.{instead}(l.x, r.x) or SQL's {instead}(l.x, r.x)"
+        )
+    return StreamJoinError(f"on: the lambda uses and, or, not, in or a chained comparison; {HINT}")
 
 
 class TracedSide:
@@ -65,17 +94,17 @@ class Traced:
         return Traced(f"{self._sql}.{quote_name(field)}")
 
     def __getattr__(self, name: str) -> Callable[..., "Traced"]:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         if name not in FUNCTION_NAMES:
-            raise StreamJoinError(
+            raise Untraceable(
                 f"on: there is no function {name} for a lambda{suggest(name, FUNCTION_NAMES) or '.'} "
                 f'Write a struct field as ["{name}"], any other function in SQL text'
             )
         return lambda *args: _call(name, self, *args)
 
     def __bool__(self) -> bool:
-        raise StreamJoinError(f"on: the lambda uses and, or, not, in or a chained comparison; {_HINT}")
+        raise explain_bool(sys._getframe(1))
 
     def between(self, low: object, high: object) -> "Traced":
         """Whether it lies between two values, both included."""
@@ -103,7 +132,7 @@ class Traced:
 
     def cast(self, type: str) -> "Traced":
         """The value as another type, named as in SQL."""
-        return Traced(f"CAST({_bare(self._sql)} AS {type})")
+        return Traced(f"CAST({strip_parens(self._sql)} AS {type})")
 
     def __round__(self, places: int = 0) -> "Traced":
         return _call("round", self, places)
@@ -135,7 +164,7 @@ def _infix(a: object, op: str, b: object) -> Traced:
 
 
 def _call(name: str, *args: object) -> Traced:
-    return Traced(f"{name}({', '.join(_bare(sql_value(arg)) for arg in args)})")
+    return Traced(f"{name}({', '.join(strip_parens(sql_value(arg)) for arg in args)})")
 
 
 def _operator(op: str) -> Callable[[Traced, object], Traced]:
@@ -190,16 +219,4 @@ def sql_value(value: object) -> str:
             us = value // timedelta(microseconds=1)
             days = us % UNITS["day"] == 0
             return f"INTERVAL '{us // UNITS['day'] if days else us}' {'DAY' if days else 'MICROSECOND'}"
-    raise StreamJoinError(f"on: the lambda uses {value!r}, which has no SQL constant")
-
-
-def _bare(sql: str) -> str:
-    """Text without the parentheses that enclose all of it."""
-    if not (sql.startswith("(") and sql.endswith(")")):
-        return sql
-    depth = 0
-    for i, char in enumerate(sql):
-        depth += (char == "(") - (char == ")")
-        if depth == 0 and i < len(sql) - 1:
-            return sql
-    return sql[1:-1]
+    raise Untraceable(f"on: the lambda uses {value!r}, which has no SQL constant")

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import NO_SPAN, Span
-from streamjoin.sql.pointer import MISSING, closing_paren, explain_parser, point_at
+from streamjoin.sql.pointer import MISSING, QUOTED, closing_paren, explain_parser, point_at
 
 
 class Dialect(Spark):  # type: ignore[misc]
@@ -25,11 +25,6 @@ class Dialect(Spark):  # type: ignore[misc]
             for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
             if name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR", "SUBSTRING", "TRIM")
         }
-
-
-_QUOTED = re.compile(
-    r"""(?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|`[^`]*`|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL
-)
 
 
 def _with_backslashes(text: str) -> str:
@@ -47,7 +42,7 @@ def _with_backslashes(text: str) -> str:
         inside = re.sub(rf"(\\.)|{quote}{quote}", lambda pair: pair[1] or f"\\{quote}", quoted[1:-1], flags=re.DOTALL)
         return f"{quote}{inside}{quote}"
 
-    return _QUOTED.sub(escape, text)
+    return QUOTED.sub(escape, text)
 
 
 class Written:

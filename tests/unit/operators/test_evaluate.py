@@ -169,7 +169,7 @@ def test_rows_may_hold_values_as_spark_hands_them_over() -> None:
     [
         "my_udf(l.x) = r.a",
         "my_udf(l.name) = my_udf(r.name)",
-        "l.name = r.a",
+        "l.name = r.d",
         "l.x + r.name > 1",
         "CAST(l.name AS INT) = r.a",
         "l.tags = r.tags",

@@ -7,7 +7,7 @@ from streamjoin.operators.registry import apply
 from streamjoin.operators.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, Type, decimal, parse_type
 from streamjoin.operators.widening import common_type
 from streamjoin.sql.bind import bind
-from tests.conditions.messages import check_pointed
+from tests.conditions.messages import check_pointed, refusal
 from tests.conditions.schemas import LEFT, RIGHT
 
 
@@ -131,7 +131,7 @@ def test_the_type_of_a_result(text: str, type: str) -> None:
         ("floor(l.f)", ["double"]),
         ("least(l.x, r.w, NULL)", ["double"] * 3),
         ("CASE WHEN l.ok THEN l.x ELSE r.w END", ["boolean", "double", "double"]),
-        ("l.name = r.a", ["unknown", "unknown"]),
+        ("l.name = r.d", ["unknown", "unknown"]),
         ("l.pos = r.pos", ["unknown", "unknown"]),
     ],
 )
@@ -379,3 +379,20 @@ def test_types_are_told_without_text() -> None:
 )
 def test_what_does_not_fit_is_refused(message: str, text: str, carets: str) -> None:
     check_pointed(message, text, carets)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("l.name = r.a", "int"), ("r.w <= trim(l.name)", "double"), ("l.name IN ('x', r.a)", "int")],
+)
+def test_a_string_of_one_side_is_not_compared_with_a_number_of_the_other(text: str, number: str) -> None:
+    """Spark would, until the first string that is no number."""
+    said = refusal(text)
+    assert "(string) with r." in said
+    assert f"({number}): Spark would turn every string into a number" in said
+    assert "write CAST(r." in said
+
+
+@pytest.mark.parametrize("text", ["l.name = 5 AND l.x = r.a", "l.x = '5' AND l.x = r.a", "r.a < '5' OR l.ok"])
+def test_a_string_beside_a_number_of_its_own_side_is_for_spark(text: str) -> None:
+    bind(text, LEFT, RIGHT)

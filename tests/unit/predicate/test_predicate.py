@@ -63,7 +63,8 @@ def test_a_name_in_a_list_is_one_name() -> None:
 
 @pytest.mark.parametrize("on", [[], (), None, 5, b"l.x = r.a", ["ts", 3], {"ts"}, {"ts": 1}])
 def test_anything_else_is_refused(on: Any) -> None:
-    assert refusal(on) == (f"on: expected SQL text, a lambda over (l, r) or a list of column names; got {on!r}")
+    expected = "SQL text, a lambda over (l, r), a Column of Spark's or a list of column names"
+    assert refusal(on) == f"on: expected {expected}; got {on!r}"
 
 
 # Its meaning and its form

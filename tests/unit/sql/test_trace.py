@@ -15,6 +15,7 @@ from streamjoin.operators.evaluate import evaluate, physical
 from streamjoin.operators.expr import Call, Literal
 from streamjoin.operators.registry import FUNCTION_NAMES
 from streamjoin.operators.types import STRING, TIMESTAMP, TIMESTAMP_NTZ, Schema
+from streamjoin.predicate import parse
 from streamjoin.sql.bind import bind
 from streamjoin.sql.trace import Traced, sql_value, trace
 from tests.conditions.messages import refusal
@@ -192,11 +193,52 @@ HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons w
         pytest.param(lambda l, r: not l.x == r.a, id="not"),  # noqa: SIM201
         pytest.param(lambda l, r: 0 < l.x < r.a, id="chained comparison"),
         pytest.param(lambda l, r: l.x in [1, r.a], id="in"),
-        pytest.param(lambda l, r: min(l.x, r.a) == 1, id="min"),
     ],
 )
 def test_operators_that_python_keeps_to_itself(condition: Condition) -> None:
     assert refusal(condition) == f"on: the lambda uses and, or, not, in or a chained comparison; {HINT}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "name", "instead"),
+    [
+        (lambda l, r: min(l.x, r.a) == 1, "min", "least"),
+        (lambda l, r: l.x < max(r.a, 3, l.y), "max", "greatest"),
+        (lambda l, r: max([l.x, r.a], key=abs) == 1, "max", "greatest"),
+    ],
+)
+def test_the_greater_of_two_columns_is_for_sql_to_find(condition: Condition, name: str, instead: str) -> None:
+    assert refusal(condition) == (
+        f"on: the lambda calls Python's {name}, which compares columns as if they had values; write "
+        f"l.x.{instead}(r.x), F.{instead}(l.x, r.x) or SQL's {instead}(l.x, r.x)"
+    )
+
+
+def test_and_beside_a_call_of_max_is_still_and() -> None:
+    assert HINT in refusal(lambda l, r: l.x < max(3, 4) and l.y < r.b)
+
+
+def test_the_math_module_takes_numbers() -> None:
+    assert refusal(lambda l, r: math.sqrt(l.v) == r.w) == (
+        "on: the lambda cannot be read as a condition over (l, r): must be real number, not Traced; a column is no "
+        "number for Python's math module: write SQL's function, as in l.x.sqrt() or F.sqrt(l.x)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        (lambda l, r: l.name.lower() == r.name, True),
+        (lambda l, r: l.name.startswith(r.name.substr(1, 1).upper()), True),
+        (lambda l, r: l.name.like("A%") & r.name.rlike("^a"), True),
+        (lambda l, r: l.name.contains("bc") & (r.name.length() == 3), True),
+        (lambda l, r: l.name.levenshtein(r.name) < 1, False),
+        (lambda l, r: l.name.ilike(r.name) & l.name.endswith("bc"), True),
+        (lambda l, r: l.name.replace("A", "a") == r.name.trim(), True),
+    ],
+)
+def test_strings_have_their_functions_without_spark(condition: Condition, wanted: bool) -> None:
+    assert parse(condition, LEFT, RIGHT)({"name": "Abc"}, {"name": "abc"}) is wanted
 
 
 @pytest.mark.parametrize(
@@ -205,7 +247,6 @@ def test_operators_that_python_keeps_to_itself(condition: Condition) -> None:
         (lambda l: l.x, "<lambda>() takes 1 positional argument but 2 were given"),
         (lambda l, r, q: l.x, "<lambda>() missing 1 required positional argument: 'q'"),
         (lambda l, r: l.x // r.a == 1, "unsupported operand type(s) for //: 'Traced' and 'Traced'"),
-        (lambda l, r: math.sqrt(l.v) == r.w, "must be real number, not Traced"),
         (lambda l, r: {l.x: 1} == r.a, "unhashable type: 'Traced'"),
     ],
 )

@@ -1,0 +1,173 @@
+"""Ranges: bounds of which every row has its own. The index loses no match; with the check, it finds nothing else."""
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamjoin import within
+from streamjoin.match import Matcher
+from streamjoin.operators.arithmetic import EvaluationError
+from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.statements import dtype_of
+from streamjoin.operators.types import Schema
+from streamjoin.pane import KeyColumn, Rows, Segment, no_columns
+from streamjoin.predicate import Predicate, parse
+from streamjoin.predicate.conjunct import Range
+from streamjoin.spec.side import SIDES, Side
+
+SCHEMA = Schema({"p": "double", "q": "double", "f": "float", "i": "int", "b": "bigint", "k": "int"})
+RELATIVE = [
+    "abs(l.p - r.p) <= 0.005 * r.p",
+    "l.p BETWEEN 0.995 * r.p AND 1.005 * r.p",
+    "r.p >= l.p * 0.9D AND 1.1D * l.p >= r.p",
+    "l.p / r.p BETWEEN 0.995D AND 1.005D",
+    "abs(l.p / r.p - 1) <= 0.005D",
+    "abs(l.p - r.p) / r.p < 0.005D",
+    "(l.p - r.p) / r.p BETWEEN -0.01D AND 0.01D",
+    "abs(l.f - r.f) <= 0.01D * r.f",
+    "abs(l.f - r.f) <= r.f * CAST('0.25' AS FLOAT)",
+    "abs(l.i - r.i) <= 0.1D * l.i",
+]
+TOLERANCES = [
+    "abs(l.p - r.p) <= l.q",
+    "abs(l.i - r.i) <= l.k",
+    "abs(l.i - r.b) < r.k + l.k",
+    "l.i >= r.i AND l.i <= r.b",
+    "l.p >= r.q AND r.p > l.p",
+    "abs(l.p + l.q - r.p - r.q) <= 1 + l.k",
+    "l.p - r.p BETWEEN r.q - 1 AND r.q + 1",
+    "abs(2 * l.i - r.b) <= 0.5D * r.k",
+    "l.k = r.k AND abs(l.p - r.p) <= 0.005 * r.p",
+]
+CHECKED = "abs(l.p / r.p - 1) <= 0.005D"
+SMALL = st.integers(-6, 6)
+NUMBERS = st.sampled_from([0.0, -0.0, 1.0, 1.005, 0.995, 100.0, 100.5, 99.5, 1e10, -1.0, -1.005]) | SMALL.map(float)
+ODD = st.sampled_from([math.nan, math.inf, -math.inf, 5e-324, 1.7976931348623157e308, -1e200, 1e-200])
+DOUBLES = st.one_of(NUMBERS, NUMBERS, ODD, st.tuples(NUMBERS, st.integers(-3, 3)).map(lambda x: _nudge(*x)))
+FLOATS = NUMBERS.map(lambda x: float(np.float32(x))) | st.sampled_from(
+    [math.nan, math.inf, 3.4028234663852886e38, 1e-45]
+)
+WHOLE = SMALL | st.integers(90, 110) | st.sampled_from([2**31 - 1, -(2**31)])
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "p": st.none() | DOUBLES,
+            "q": DOUBLES,
+            "f": st.none() | FLOATS,
+            "i": st.none() | WHOLE,
+            "b": WHOLE | st.sampled_from([2**53 + 1, -(2**62)]),
+            "k": SMALL,
+        }
+    ),
+    max_size=7,
+)
+
+
+def _nudge(value: float, steps: int) -> float:
+    for _ in range(abs(steps)):
+        value = math.nextafter(value, math.copysign(math.inf, steps))
+    return value
+
+
+def block(predicate: Predicate, side: Side, rows: list[dict[str, Any]]) -> Rows:
+    def column(key: Any) -> KeyColumn:
+        values = [evaluate(key, row, row) for row in rows]
+        valid = np.array([value is not None for value in values], np.bool_)
+        filled = np.array([0 if v is None else v for v in values], np.dtype(dtype_of(key.type)))
+        return KeyColumn(filled, None if valid.all() else valid)
+
+    return Rows(np.zeros(len(rows), np.int64), tuple(map(column, predicate.keys(side))), no_columns(len(rows)))
+
+
+def find(predicate: Predicate, kernel: str, lefts: Any, rights: Any, probe: Side) -> list[tuple[int, int]]:
+    matcher = Matcher(predicate, within("1 second"), kernel=kernel)
+    blocks = {"l": block(predicate, "l", lefts), "r": block(predicate, "r", rights)}
+    build: Side = "r" if probe == "l" else "l"
+    segment = matcher.prepare(build, Segment("s", blocks[build]))
+    found = [
+        (int(p), int(b)) if probe == "l" else (int(b), int(p))
+        for pairs in matcher.pairs(probe, blocks[probe], segment, chunk=7)
+        for p, b in zip(pairs.probe, pairs.build, strict=True)
+    ]
+    return sorted(found)
+
+
+def must_find(condition: str, lefts: Any, rights: Any, kernel: str, *, checked: bool = False) -> None:
+    """All matches; nothing else if candidates are `checked` too, which takes seconds to compile."""
+    predicate = parse(condition, SCHEMA, SCHEMA)
+    assert any(isinstance(conjunct, Range) and conjunct.check for conjunct in predicate.conjuncts)
+    pairs = product(enumerate(lefts), enumerate(rights))
+    try:
+        wanted = [(i, j) for (i, l), (j, r) in pairs if predicate(l, r) is True]
+    except EvaluationError:
+        return
+    if not checked:
+        conjuncts = (replace(c, check=None) if isinstance(c, Range) else c for c in predicate.conjuncts)
+        predicate = replace(predicate, conjuncts=tuple(conjuncts))
+    for probe in SIDES:
+        found = find(predicate, kernel, lefts, rights, probe)
+        assert found == wanted if checked else set(found) >= set(wanted)
+
+
+@pytest.mark.parametrize("condition", [*RELATIVE, *TOLERANCES])
+@given(lefts=ROWS, rights=ROWS, kernel=st.sampled_from(["auto", "ordered", "nested", "buckets"]))
+@settings(max_examples=25, deadline=None)
+def test_an_index_loses_no_match(condition: str, lefts: Any, rights: Any, kernel: str) -> None:
+    must_find(condition, lefts, rights, kernel)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [CHECKED, *(pytest.param(c, marks=pytest.mark.slow) for c in RELATIVE + TOLERANCES if c != CHECKED)],
+)
+@given(lefts=ROWS, rights=ROWS, kernel=st.sampled_from(["auto", "ordered", "nested", "buckets"]))
+@settings(max_examples=25, deadline=None)
+def test_a_range_finds_what_the_condition_says(condition: str, lefts: Any, rights: Any, kernel: str) -> None:
+    must_find(condition, lefts, rights, kernel, checked=True)
+
+
+@pytest.mark.parametrize("condition", RELATIVE[:7])
+@given(
+    bases=st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=8),
+    factor=st.sampled_from([1.005, 0.995, 1 / 1.005, 1 / 0.995, 1.1, 0.9, 1.01, 0.99]),
+    steps=st.integers(-4, 4),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_last_digit_decides(condition: str, bases: list[float], factor: float, steps: int) -> None:
+    """Values on either side of the boundary, a few representable ones away."""
+    lefts = [{"p": _nudge(base * factor, steps)} for base in bases]
+    must_find(condition, lefts, [{"p": base} for base in bases], "ordered")
+
+
+def test_a_divisor_of_zero_is_met_as_in_spark() -> None:
+    predicate = parse("l.p / r.p BETWEEN 0.5D AND 2", SCHEMA, SCHEMA)
+    for probe in ("l", "r"):
+        with pytest.raises(EvaluationError):
+            find(predicate, "ordered", [{"p": 5.0}], [{"p": 1.0}, {"p": 0.0}], probe)
+
+
+@pytest.mark.parametrize("condition", [RELATIVE[0], RELATIVE[3], TOLERANCES[0], TOLERANCES[3]])
+def test_an_index_looks_at_few_pairs(condition: str) -> None:
+    rng = np.random.default_rng(1)
+    size = 4_000
+    predicate = parse(condition, SCHEMA, SCHEMA)
+    low = rng.integers(0, 10**6, size, np.int32)
+    values: dict[str, Any] = {"p": rng.uniform(1, 1000, size), "q": rng.uniform(0, 1, size), "i": low, "b": low + 300}
+    values["b"] = values["b"].astype(np.int64)
+
+    def rows(side: Side) -> Rows:
+        keys = (KeyColumn(values[str(key).removeprefix(f"{side}.")]) for key in predicate.keys(side))
+        return Rows(np.zeros(size, np.int64), tuple(keys), no_columns(size))
+
+    conjuncts = tuple(replace(c, check=None) for c in predicate.conjuncts if isinstance(c, Range))
+    matcher = Matcher(replace(predicate, conjuncts=conjuncts), within("1 second"))
+    for probe, build in (("l", "r"), ("r", "l")):
+        segment = matcher.prepare(build, Segment("s", rows(build)))
+        met = list(matcher.pairs(probe, rows(probe), segment))
+        assert size <= sum(pairs.examined for pairs in met) < 30 * size

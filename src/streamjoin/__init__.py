@@ -4,10 +4,13 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from streamjoin.aggregate import aggregate
+from streamjoin.asof import asof
 from streamjoin.errors import StreamJoinError
 from streamjoin.join import check, explain, flush, join
 from streamjoin.layout import Cell, Grid, Keyed, Scale
 from streamjoin.local.handshake import Handshake
+from streamjoin.sliding_aggregate import sliding_aggregate
 from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ __all__ = [
     "LocalJoin",
     "Scale",
     "StreamJoinError",
+    "aggregate",
+    "asof",
     "between",
     "check",
     "configure",
@@ -34,6 +39,7 @@ __all__ = [
     "last",
     "progress",
     "session",
+    "sliding_aggregate",
     "tumbling",
     "within",
 ]

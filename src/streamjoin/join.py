@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
+from streamjoin.arguments import Delay, Frames, check_arguments
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
-from streamjoin.local.handshake import Handshake
 from streamjoin.predicate import On
-from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import emits_unmatched, how_of
-from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
@@ -19,9 +17,6 @@ if TYPE_CHECKING:
 
     from streamjoin.spark.build import Planned
     from streamjoin.spark.explain import Explanation
-
-Delay = Duration | None
-Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
 
 
 def join(
@@ -168,22 +163,6 @@ def _read_path(verb: str, checkpoint: Any, planned: "Planned") -> str:
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
-    how, ordered, layout, window, name = (arguments[key] for key in ("how", "ordered", "layout", "window", "name"))
-    if not isinstance(ordered, bool):
-        raise StreamJoinError(f"ordered: got {ordered!r}; expected True or False")
-    if isinstance(layout, Handshake):
-        raise StreamJoinError(layout.why_not_on_spark)
-    if layout != "auto" and not isinstance(layout, Layout):
-        raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
-    if window is not None and not isinstance(window, Window):
-        raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
-    if not isinstance(name, str) or not name:
-        raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
-    return {
-        **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "ordered", "name")},
-        "how": how_of(how),
-        "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
-        "delay": pair_of("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
-        "layout": None if layout == "auto" else layout,
-        "suffixes": pair_of("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False),
-    }
+    if not isinstance(arguments["ordered"], bool):
+        raise StreamJoinError(f"ordered: got {arguments['ordered']!r}; expected True or False")
+    return {**check_arguments(arguments), "ordered": arguments["ordered"]}

@@ -55,6 +55,13 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.guarantee
 @pytest.mark.slow
+def test_the_tutorials_of_the_other_verbs_do_what_they_say(tmp_path: Path) -> None:
+    names = ("point-in-time-features", "quotes-before-trades", "rolling-statistics")
+    execute(tmp_path, *(f"docs/tutorials/{name}.md" for name in names))
+
+
+@pytest.mark.guarantee
+@pytest.mark.slow
 def test_the_guide_to_conditions_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/conditions.md")
 

@@ -53,6 +53,11 @@ def fit_plan(layout: Layout, plan: "Plan") -> "Plan":
     """The plan with the sides whose rows several cells must agree on; refuses a layout that cannot serve the join."""
     layout.router(plan)
     split = tuple(side for side in SIDES if plan.preserves(side) and layout.cost(side, plan).sent > 1)
+    if split and plan.reduction is not None:
+        raise StreamJoinError(
+            f"layout: {layout} sends a {NAMED[split[0]]} row to several cells, and one cell must see all that it "
+            f"meets; take {choose_layout(plan, layout.cells)}"
+        )
     if split and (not isinstance(layout, Grid) or plan.how == "left_semi"):
         raise StreamJoinError(
             f"layout: {layout} sends a {NAMED[split[0]]} row to several cells, and for how={plan.how!r} one cell must "

@@ -38,14 +38,23 @@ class Admission:
         self._see(side, taken.latest)
         return rows, before
 
+    def admit_row(self, side: Side, time: int) -> tuple[bool, int | None]:
+        """Whether a single row is late, and the watermark it comes under."""
+        before = self.watermark
+        late = before is not None and time < before
+        self.pushed[side] += 1
+        self.late[side] += late
+        self._see(side, time)
+        return late, before
+
     def _see(self, side: Side, latest: int | None) -> None:
         """Take into account what a push brought, for the pushes after it."""
         seen = self.latest[side]
         if latest is not None and (seen is None or latest > seen):
             self.latest[side] = latest
-        reached = [when - self.delays[of] for of, when in self.latest.items() if when is not None]
-        if len(reached) == len(SIDES):
-            self.advance(min(reached))
+        left, right = self.latest["l"], self.latest["r"]
+        if left is not None and right is not None:
+            self.advance(min(left - self.delays["l"], right - self.delays["r"]))
 
     def advance(self, watermark: int) -> None:
         """No row before this time is admitted any more."""

@@ -65,7 +65,12 @@ class Asked:
     ) -> None:
         self.schemas, self.time = schemas, dict(zip(SIDES, time, strict=True))
         self.sorts = ordered or isinstance(layout, Scale)
-        self._hashed = self.sorts or isinstance(layout, Keyed | str)
+        if ordered and isinstance(layout, Handshake):
+            raise StreamJoinError(
+                f"ordered: in {layout} a pair is found when its rows happen to meet, after the watermark has passed "
+                f"it; take Scale({layout.n}), whose results come in order"
+            )
+        self._hashed = self.sorts or isinstance(layout, Keyed | Handshake | str)
         for side in SIDES:
             check_time(self.time[side], schemas[side], side)
         whole = parse(on, read_schema(schemas["l"]), read_schema(schemas["r"]))

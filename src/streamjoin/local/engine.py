@@ -18,6 +18,9 @@ State: TypeAlias = tuple[dict[str, Any], dict[str, bytes]]
 
 MOST_ROWS = 1 << 16
 
+FEW = 64
+"""Rows that are not worth waking a thread for."""
+
 
 class Engine(ABC):
     """Joins admitted rows; one step at a time, from whichever thread."""

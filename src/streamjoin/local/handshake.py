@@ -18,7 +18,7 @@ from streamjoin.layout.base import check_whole_number
 
 @dataclass(frozen=True)
 class Handshake:
-    """A chain of n workers that hand rows on to each other; for the in-process runtime.
+    """A chain of n workers that hand rows on to each other; for `LocalJoin`, inner joins (`local.chain`, `local.node`).
 
     >>> Handshake(4).n
     4
@@ -33,6 +33,9 @@ class Handshake:
     def cells(self) -> int:
         """All of them alike."""
         return self.n
+
+    def __str__(self) -> str:
+        return f"Handshake({self.n})"
 
     @property
     def why_not_on_spark(self) -> str:

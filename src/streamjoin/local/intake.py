@@ -17,6 +17,7 @@ from xxhash import xxh3_64_intdigest
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import mix
+from streamjoin.local.row import RowReader, find_plain, make_reader
 from streamjoin.operators.expr import Expr, Key
 from streamjoin.operators.onesided import evaluate_column, read_column, read_type
 from streamjoin.operators.types import TIMESTAMP_NTZ
@@ -84,6 +85,15 @@ class Intake:
             passed = evaluate_column(condition, batch).fill_null(False)
             batch, time = batch.filter(passed), time.filter(passed)
         return Taken(self._to_rows(batch, numbers(time)), latest, invalid, count)
+
+    def find_row_reader(self) -> "RowReader | None":
+        """Reads single rows without Arrow, where all columns are numbers and keys are columns; else None."""
+        plain = [find_plain(key) for key, _ in self._keys]
+        paths = [path for path in (*self._carried, *plain) if path is not None and len(path) == 1]
+        if self._filters or self._hashed or len(paths) < len(self._carried) + len(plain):
+            return None
+        names = [path[0] for path in paths]
+        return make_reader(self.schema, self._time, names[: len(self._carried)], names[len(self._carried) :])
 
     def _to_rows(self, batch: pa.RecordBatch, time: NDArray[np.int64]) -> Rows:
         keys = tuple(self._read_key(key, guards, batch) for key, guards in self._keys)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -23,12 +24,14 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout, choose_layout
 from streamjoin.local.admission import Admission
 from streamjoin.local.asked import Asked, check_schema
+from streamjoin.local.engine import FEW
 from streamjoin.local.gate import Gate
 from streamjoin.local.handshake import Handshake
 from streamjoin.local.intake import Pushed
+from streamjoin.local.lean import LeanEngine
 from streamjoin.local.pool import Pool
+from streamjoin.local.row import Row, RowReader
 from streamjoin.local.stats import Latency, Stats
-from streamjoin.local.stripes import FEW
 from streamjoin.local.systems import build_engine
 from streamjoin.operators.evaluate import physical
 from streamjoin.operators.types import TIMESTAMP
@@ -147,6 +150,7 @@ class LocalJoin:
         self._asked, self._callback, self._unread = asked, callback, unread
         self._engine = build_engine(self.layout, asked.plan, self._pool)
         self._intakes = {side: asked.intake(side) for side in SIDES}
+        self._rows = self._find_row_readers()
         self._admission = Admission(
             {side: microseconds(wait, "delay") for side, wait in zip(SIDES, waits, strict=True)}
         )
@@ -154,7 +158,9 @@ class LocalJoin:
         self._latency = Latency()
         self._groups = asked.plan.how != "left_semi" or asked.plan.counts
 
-        self._lock = threading.Condition()
+        self._mutex = threading.Lock()
+        self._lock = threading.Condition(self._mutex)  # whoever waits for results, room or rest
+        self._work = threading.Condition(self._mutex)  # the driver: it is woken for work alone
         self._queue: deque[Step] = deque()
         self._queued = 0
         self._results: deque[pa.RecordBatch] = deque()
@@ -194,7 +200,7 @@ class LocalJoin:
             step = Step(None, None, self._admission.watermark, perf_counter())
             inline = self._enqueue(step)
         if inline:
-            self._run([step])
+            self._run(partial(self._join, [step]), step.arrived)
 
     def read(self) -> pa.Table:
         """All results of what was pushed so far that have not been read."""
@@ -226,7 +232,7 @@ class LocalJoin:
             step = Step(None, None, ENDED, perf_counter())
             inline = self._enqueue(step)
         if inline:
-            self._run([step])
+            self._run(partial(self._join, [step]), step.arrived)
         with self._lock:
             self._wait_idle()
 
@@ -309,6 +315,7 @@ class LocalJoin:
             self._queue.clear()
             self._queued = 0
             self._lock.notify_all()
+            self._work.notify_all()
             me = threading.current_thread()
             while self._runner is not None and self._runner is not me:
                 self._lock.wait()
@@ -327,20 +334,47 @@ class LocalJoin:
 
     def _push(self, side: Side, pushed: Pushed) -> None:
         arrived = perf_counter()
+        if self._rows is not None and type(pushed) is dict:
+            row = self._rows[side].read(pushed)
+            if row is not None and self._push_row(side, row, arrived):
+                return
         taken = self._intakes[side].read(pushed)
         with self._lock:
             self._check_open()
-            if self._unread_rows > self._unread:
-                raise StreamJoinError(
-                    f"push: {self._unread_rows:,} results wait to be read, and unread= allows {self._unread:,}; read "
-                    "them (read(), or iterate), give callback=, or allow more. Nothing of this push was taken"
-                )
+            self._check_unread()
             self._wait_for_room()
             rows, watermark = self._admission.admit(side, taken)
             step = Step(side, rows, watermark, arrived)
             inline = self._enqueue(step)
         if inline:
-            self._run([step])
+            self._run(partial(self._join, [step]), step.arrived)
+
+    def _find_row_readers(self) -> dict[Side, RowReader] | None:
+        """What reads single rows of plain numbers, where the engine takes them."""
+        if not isinstance(self._engine, LeanEngine) or not self._asked.is_prompt:
+            return None
+        left, right = (self._intakes[side].find_row_reader() for side in SIDES)
+        return None if left is None or right is None else {"l": left, "r": right}
+
+    def _push_row(self, side: Side, row: Row, arrived: float) -> bool:
+        """The lean way of a single row, for when nobody runs; otherwise it goes the way of all others."""
+        with self._mutex:
+            self._check_open()
+            self._check_unread()
+            if self._runner is not None or self._queue:
+                return False
+            late, watermark = self._admission.admit_row(side, row.time)
+            self._runner = threading.current_thread()
+        assert isinstance(self._engine, LeanEngine)
+        self._run(partial(self._engine.run_row, side, None if late else row, watermark), arrived)
+        return True
+
+    def _check_unread(self) -> None:
+        if self._unread_rows > self._unread:
+            raise StreamJoinError(
+                f"push: {self._unread_rows:,} results wait to be read, and unread= allows {self._unread:,}; read them "
+                "(read(), or iterate), give callback=, or allow more. Nothing of this push was taken"
+            )
 
     def _enqueue(self, step: Step) -> bool:
         """Queue a step; True if the caller shall run it at once, since it is small and nobody runs."""
@@ -352,7 +386,7 @@ class LocalJoin:
         if self._driver is None:
             self._driver = threading.Thread(target=self._drive, name="streamjoin-driver", daemon=True)
             self._driver.start()
-        self._lock.notify_all()
+        self._work.notify()
         return False
 
     def _wait_for_room(self) -> None:
@@ -394,14 +428,14 @@ class LocalJoin:
         while True:
             with self._lock:
                 while not self._closed and (self._runner is not None or not self._queue):
-                    self._lock.wait()
+                    self._work.wait()
                 if self._closed:
                     return
                 steps = self._take_steps()
                 self._runner = threading.current_thread()
                 self._lock.notify_all()
             try:
-                self._run(steps)
+                self._run(partial(self._join, steps), steps[0].arrived, len(steps))
             except BaseException:  # noqa: BLE001  it is kept, and raised to who calls next
                 return
 
@@ -415,10 +449,10 @@ class LocalJoin:
         self._queued -= rows
         return steps
 
-    def _run(self, steps: Sequence[Step]) -> None:
+    def _run(self, join: Callable[[], list[pa.RecordBatch]], since: float, steps: int = 1) -> None:
         """Run steps as one; the caller has made itself the runner."""
         try:
-            self._deliver(self._join(steps), steps[0].arrived)
+            self._deliver(join(), since)
         except BaseException as error:
             with self._lock:
                 self._error, self._closed = error, True
@@ -429,8 +463,10 @@ class LocalJoin:
         finally:
             with self._lock:
                 self._runner = None
-                self._steps += len(steps)
+                self._steps += steps
                 self._lock.notify_all()
+                if self._queue or self._closed:
+                    self._work.notify()
 
     def _join(self, steps: Sequence[Step]) -> list[pa.RecordBatch]:
         rows: dict[Side, Rows] = {}

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.local.engine import Engine, State
+from streamjoin.local.engine import FEW, Engine, State
 from streamjoin.local.pool import Pool
 from streamjoin.match import Matcher
 from streamjoin.pane import NO_TIME, Limit, Rows, Segment, gather
@@ -33,9 +33,6 @@ from streamjoin.worker.output import Output
 from streamjoin.worker.ready import Arrived, split_rounds
 from streamjoin.worker.round import Fresh, Round
 from streamjoin.worker.store import Fetch, Store
-
-FEW = 64
-"""Rows that are not worth waking a thread for."""
 
 Stripe = tuple[Side, int]
 

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "Engine":
     """What runs a layout; refuses a join that it cannot serve, and names a layout that can."""
     from streamjoin.local.cell import CellEngine
+    from streamjoin.local.chain import ChainEngine
     from streamjoin.local.grid import GridDealer
     from streamjoin.local.keyed import KeyedDealer
+    from streamjoin.local.lean import LeanEngine
+    from streamjoin.local.ring import find_axes
     from streamjoin.local.scale import ScaleEngine
     from streamjoin.local.stripes import Stripes
 
@@ -35,6 +38,8 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "E
         fit_plan(layout, plan)  # type: ignore[arg-type]
     match layout:
         case Grid():
+            if (axes := find_axes(plan)) is not None:
+                return LeanEngine(plan, layout, axes, pool)
             return Stripes(plan, GridDealer(layout), pool)
         case Keyed():
             return Stripes(plan, KeyedDealer(layout, plan), pool)
@@ -42,4 +47,6 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "E
             return ScaleEngine(replace(plan, lagging=("l", "r")), layout.n, pool)
         case Cell():
             return CellEngine(plan, layout.n, pool)
-    raise StreamJoinError(f"layout: {layout} is not served in process")
+        case Handshake():
+            return ChainEngine(plan, layout.n)
+    raise TypeError(f"not a layout: {layout!r}")

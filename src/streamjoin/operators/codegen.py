@@ -58,6 +58,45 @@ return left
 """
 
 
+def values_source(expr: Expr, *, nullable: bool, index: str) -> Source:
+    """``values(columns..., li, ri, ints, floats, out, marks)``: the value of each pair.
+
+    A pair is marked 1 where it has a value, 0 where that is NULL; returns how many are left to `evaluate`.
+    """
+    code = Lowering(nullable=nullable)
+    value = code.value(expr)
+    dtype = dtype_of(expr.type)
+    mark = f"np.uint8({code.negate(value.null)})"
+    if value.error != NEVER:
+        mark = f"np.uint8({LEFT_TO_EVALUATE}) if {value.error} else {mark}"
+    decide = [
+        '@njit(nogil=True, fastmath=False, error_model="numpy", forceinline=True)',
+        f"def decide({', '.join((*_scalars(code), *_constants(code)))}):",
+        *_indent([*code.lines, f"return np.{dtype}({value.text}), {mark}"]),
+    ]
+    arguments = {
+        **_columns(code, "l"),
+        **_columns(code, "r"),
+        **_arrays(li=index, ri=index, ints="int64", floats="float64"),
+        "out": f"{'boolean' if dtype == 'bool_' else dtype}[::1]",
+        "marks": "uint8[::1]",
+    }
+    body = _fill(_VALUES, code.constants, _mark(code, l="li[k]", r="ri[k]"))
+    return _source(code, decide, "values", arguments, body)
+
+
+_VALUES = """
+CONSTANTS
+left = 0
+for k in range(li.shape[0]):
+    value, mark = MARK
+    out[k] = value
+    marks[k] = mark
+    left += mark == 2
+return left
+"""
+
+
 def nested_source(condition: Expr, probe: Side, *, nullable: bool, index: str) -> Source:
     """``nested(columns..., low, high, time, ints, floats, probes, builds, cursor)``: returns the number of matches.
 

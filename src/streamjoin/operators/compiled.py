@@ -61,7 +61,7 @@ class CompiledCheck:
         source = self._source("pairs", False, "int64")
         self.left, self.right = source.keys["l"], source.keys["r"]
         self._constants = np.array(source.ints, np.int64), np.array(source.floats, np.float64)
-        self._over_columns = _over_columns(self._condition, {"l": self.left, "r": self.right})
+        self._over_columns = over_columns(self._condition, {"l": self.left, "r": self.right})
 
     @property
     def outline(self) -> str:
@@ -78,7 +78,7 @@ class CompiledCheck:
         """For each k, whether row ``li[k]`` of the left and row ``ri[k]`` of the right columns match."""
         if len(li) != len(ri):
             raise ValueError(f"li, ri: expected indices in pairs, not {len(li)} and {len(ri)}")
-        index = _index_type(li, ri)
+        index = index_type(li, ri)
         marks = np.empty(len(li), np.uint8)
         rows = (_array(rows, index, "li, ri") for rows in (li, ri))
         if self._call("pairs", index, (left, right), (*rows, *self._constants, marks)):
@@ -115,7 +115,7 @@ class CompiledCheck:
             return 0
         times = (_array(given, "int64", "low, high, time") for given in (low, high, time))
         rest = (*times, *self._constants, probes, builds, cursor)
-        found = self._call(probe, _index_type(probes, builds), columns, rest)
+        found = self._call(probe, index_type(probes, builds), columns, rest)
         kept = np.ones(found, np.bool_)
         for k in np.flatnonzero(builds[:found] < 0):
             builds[k] = ~builds[k]
@@ -141,14 +141,14 @@ class CompiledCheck:
         nullable = any(valid is not None for columns in sides for _, valid in columns)
         source = self._source(entry, nullable, index)
         keys = (self.left, self.right) if entry != "r" else (self.right, self.left)
-        arrays = [array for side in zip(sides, keys, strict=True) for array in _arrays(*side, nullable)]
+        arrays = [array for side in zip(sides, keys, strict=True) for array in list_arrays(*side, nullable)]
         with np.errstate(all="ignore"):  # for runs without the compiler
             return int(load(source.text, source.entry)(*arrays, *rest))
 
     def _evaluate_pair(self, left: Sequence[KeyColumn], right: Sequence[KeyColumn], i: int, j: int) -> bool:
         """What the compiled code leaves open, or the error that it found."""
         self.evaluated += 1
-        rows = _row(left, i), _row(right, j)
+        rows = read_row(left, i), read_row(right, j)
         try:
             return evaluate(self._over_columns, *rows) is True
         except EvaluationError as error:
@@ -157,22 +157,24 @@ class CompiledCheck:
             raise EvaluationError(f"{self._condition}: {error}; for {', '.join(values) or 'any rows'}") from None
 
 
-def _over_columns(expr: Expr, keys: dict[Side, tuple[Key, ...]]) -> Expr:
+def over_columns(expr: Expr, keys: dict[Side, tuple[Key, ...]]) -> Expr:
     """The condition over rows that hold a side's keys by position."""
     if isinstance(expr, Key):
         written = repr(expr)
         place = next(i for i, key in enumerate(keys[expr.side]) if repr(key) == written)
         return Column(expr.type, expr.side, (str(place),))
-    return expr.rebuild(lambda child: _over_columns(child, keys))
+    return expr.rebuild(lambda child: over_columns(child, keys))
 
 
-def _row(columns: Sequence[KeyColumn], at: int) -> dict[str, Any]:
+def read_row(columns: Sequence[KeyColumn], at: int) -> dict[str, Any]:
+    """One row of key columns, by position."""
     return {
         str(i): values[at].item() if valid is None or valid[at] else None for i, (values, valid) in enumerate(columns)
     }
 
 
-def _arrays(columns: Sequence[KeyColumn], keys: tuple[Key, ...], nullable: bool) -> list[Values]:
+def list_arrays(columns: Sequence[KeyColumn], keys: tuple[Key, ...], nullable: bool) -> list[Values]:
+    """The arrays of one side as compiled code takes them."""
     if len(columns) != len(keys):
         raise ValueError(f"expected the columns {', '.join(map(str, keys))}; got {len(columns)}")
     arrays = []
@@ -192,7 +194,8 @@ def _array(values: Values, dtype: str, what: object) -> Values:
     return values if usable else np.require(values, requirements=("C", "A"))
 
 
-def _index_type(a: Values, b: Values) -> str:
+def index_type(a: Values, b: Values) -> str:
+    """The type of indices that compiled code is given."""
     return "int32" if a.dtype == b.dtype == np.int32 else "int64"
 
 

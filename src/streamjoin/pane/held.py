@@ -62,9 +62,9 @@ class Held:
         return None if self.segment.rows.rank is None else _find_quantiles(self.segment.rows.rank)
 
 
-def merge_held(group: Sequence[Held], limit: Limit, *, hashed: bool = False) -> Held:
+def merge_held(group: Sequence[Held], limit: Limit, *, routes: bool = False) -> Held:
     """One segment of all rows of these that are not expired, named by its parts (and by the limit if it is not all)."""
-    rows = merge_live([held.segment.rows for held in group], limit, hashed=hashed)
+    rows = merge_live([held.segment.rows for held in group], limit, routes=routes)
     weight = sum(held.weight for held in group)
     cut = limit if len(rows) < weight else None
     parts = tuple(part for held in group for part in held.segment.parts)
@@ -72,13 +72,13 @@ def merge_held(group: Sequence[Held], limit: Limit, *, hashed: bool = False) -> 
     return Held(segment, weight, add_sizes(group), group[0].since, group[-1].until, cut)
 
 
-def merge_live(blocks: Sequence[Rows], limit: Limit, *, hashed: bool = False) -> Rows:
+def merge_live(blocks: Sequence[Rows], limit: Limit, *, routes: bool = False) -> Rows:
     """The rows of all blocks that are not expired, in buffers of their own.
 
-    Unless they are to stay `hashed`, they leave out the routing hashes: those are kept in state, with the parts, and a
-    probe does not need them. Results that are sorted do.
+    They leave out the routing hashes unless `routes` asks for them: those are kept in state, with the parts, and a
+    probe needs them only where they decide between rows of one time.
     """
-    if not hashed:
+    if not routes:
         blocks = [replace(block, route=None) for block in blocks]
     if len(blocks) == 1:
         return blocks[0].take(np.flatnonzero(limit.is_live(blocks[0])))

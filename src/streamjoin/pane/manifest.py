@@ -30,7 +30,7 @@ def to_note(held: Held) -> dict[str, Any]:
     }
 
 
-def from_note(note: dict[str, Any], fetch: Fetch, cached: Cached | None, *, hashed: bool = False) -> Held:
+def from_note(note: dict[str, Any], fetch: Fetch, cached: Cached | None, *, routes: bool = False) -> Held:
     """The segment of a note: as it arrived, or merged anew from its parts unless a merged one is at hand."""
     name, parts = note["name"], tuple(unpack_names(note["parts"]))
     cut = Limit(*note["cut"]) if note["cut"] else None
@@ -39,7 +39,7 @@ def from_note(note: dict[str, Any], fetch: Fetch, cached: Cached | None, *, hash
     elif merged := cached(name) if cached else None:
         segment = replace(merged, name=name, parts=parts)
     else:
-        rows = merge_live([fetch(part).rows for part in parts], cut or Limit(), hashed=hashed)
+        rows = merge_live([fetch(part).rows for part in parts], cut or Limit(), routes=routes)
         segment = Segment(name, rows, parts=parts)
     if len(segment) != note["rows"]:
         raise SegmentError(name, f"has {len(segment)} rows; the manifest says {note['rows']}")

@@ -46,7 +46,7 @@ class Panes:
 
     `span` is how long a row stays, in microseconds; 0 where no time says so, as under a count window. `prepare` builds
     a segment's index; it is called when the segments are first asked for, never for one that was merged meanwhile.
-    Merged rows keep their hashes where they are to stay `hashed`.
+    `routes` says that merged segments keep the routing hashes of their rows.
 
     >>> import numpy as np
     >>> import pyarrow as pa
@@ -61,11 +61,12 @@ class Panes:
     ['l0', 'l1']
     """
 
-    def __init__(self, span: int = 0, *, prepare: Prepare | None = None, hashed: bool = False) -> None:
+    def __init__(self, span: int = 0, *, prepare: Prepare | None = None, routes: bool = False) -> None:
         if span < 0:
             raise StreamJoinError(f"span: expected microseconds, 0 or more; got {span}")
         self._span = span
-        self._prepare, self._hashed = prepare, hashed
+        self._prepare = prepare
+        self._routes = routes
         self._closed: list[Held] = []  # a segment each
         self._open: list[Held] = []  # the pane that rows arrive in
         self._limit = Limit()
@@ -153,17 +154,17 @@ class Panes:
         *,
         prepare: Prepare | None = None,
         cached: Cached | None = None,
-        hashed: bool = False,
+        routes: bool = False,
     ) -> "Panes":
         """The list that a manifest was taken of.
 
         `fetch` gives a segment as it arrived, by name. `cached` may give a merged one, which saves fetching its parts.
         """
-        panes = cls(manifest["span"], prepare=prepare, hashed=hashed)
+        panes = cls(manifest["span"], prepare=prepare, routes=routes)
         panes._limit = Limit(*manifest["limit"])
         panes._front = manifest["front"]
-        panes._closed = [from_note(note, fetch, cached, hashed=hashed) for note in manifest["closed"]]
-        panes._open = [from_note(note, fetch, cached, hashed=hashed) for note in manifest["open"]]
+        panes._closed = [from_note(note, fetch, cached, routes=routes) for note in manifest["closed"]]
+        panes._open = [from_note(note, fetch, cached, routes=routes) for note in manifest["open"]]
         return panes
 
     def _iter_held(self) -> Iterator[Held]:
@@ -188,7 +189,7 @@ class Panes:
         return [group[0] if len(group) == 1 else self._merge_group(group) for group in groups]
 
     def _merge_group(self, group: Sequence[Held]) -> Held:
-        return merge_held(group, self._limit, hashed=self._hashed)
+        return merge_held(group, self._limit, routes=self._routes)
 
     def _compact(self) -> None:
         """Copy live rows away from expired ones where these are more than half as many.

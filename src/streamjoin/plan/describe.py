@@ -3,10 +3,12 @@
 Written out by hand, so that neither a class that is renamed nor a sentence that is reworded changes it.
 """
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Literal, Opaque
 from streamjoin.plan.plan import Plan
+from streamjoin.plan.reduction import Aggregate, Operand, Pick, Reduction, Sliding, Taken
 from streamjoin.predicate.conjunct import Band, Conjunct, Equi
 from streamjoin.predicate.linear import Bound
 from streamjoin.spec.side import NAMED, SIDES
@@ -25,10 +27,30 @@ def describe_plan(plan: Plan) -> dict[str, Data]:
         "window": _describe_window(plan.window),
         "ordered": plan.ordered,
     }
+    if plan.reduction is not None:
+        parts["reduction"] = _describe_reduction(plan.reduction)
     for side in SIDES:
         parts[f"{NAMED[side]} keys"] = [describe_expression(key) for key in plan.keys[side]]
         parts[f"{NAMED[side]} payload"] = [str(type) for type in plan.payload(side).types]
     return parts
+
+
+def _describe_reduction(reduction: Reduction) -> Data:
+    if isinstance(reduction, Pick):
+        return ["pick", reduction.direction, reduction.exact]
+    if isinstance(reduction, Sliding):
+        return ["sliding", reduction.size, reduction.every, reduction.keys, _describe_aggregates(reduction.each)]
+    return _describe_aggregates(reduction.each)
+
+
+def _describe_aggregates(aggregates: Sequence[Aggregate]) -> Data:
+    return [[each.op, str(each.type), each.known, *map(_describe_operand, each.operands)] for each in aggregates]
+
+
+def _describe_operand(operand: Operand) -> Data:
+    if isinstance(operand, Taken):
+        return [operand.side, operand.column]
+    return [describe_expression(operand.expr), list(operand.left), list(operand.right)]
 
 
 def describe_expression(expr: Expr) -> Data:

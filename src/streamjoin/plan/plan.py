@@ -7,10 +7,11 @@ import pyarrow as pa
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import Key
+from streamjoin.plan.reduction import Reduction, Sliding
 from streamjoin.predicate import Predicate
 from streamjoin.spec.how import HOWS, PRESERVED, How, emits_unmatched, sides_of
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.spec.window import Both, Last, Window
+from streamjoin.spec.window import Between, Both, Last, Window
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class Plan:
     """Sides whose rows may lie before the watermark of their batch, though not before that of the batch before."""
     ordered: bool = False
     """Whether rows are held until they are ready, and results carry what they are sorted by."""
+    reduction: Reduction | None = None
+    """What is made of all that a left row met; None for the matches themselves."""
     kernel: str = "auto"
     block_rows: int = 1 << 16
     block_bytes: int = 8 << 20
@@ -41,7 +44,11 @@ class Plan:
         if self.how not in HOWS:
             raise StreamJoinError(f"how: got {self.how!r}; expected one of {', '.join(HOWS)}")
         residual = [str(conjunct.exact) for conjunct in self.predicate.residual]
-        if residual and self.how != "inner":
+        if self.reduction and self.how not in ("left", "inner"):
+            raise StreamJoinError(f"how: got {self.how!r}; results are one for a left row: expected 'left' or 'inner'")
+        if self.reduction and self.counts:
+            raise StreamJoinError(f"window: {self.window} counts rows; expected a window of time: within, between, ...")
+        if residual and (self.how != "inner" or self.reduction):
             raise StreamJoinError(
                 f"on: only Spark can evaluate {' AND '.join(residual)}, and only after the join, "
                 f"so how={self.how!r} cannot know which rows are unmatched. Compute a column of it before the join and "
@@ -51,6 +58,8 @@ class Plan:
     @property
     def columns(self) -> list[pa.Field]:
         """The payload columns of a result: a semi or anti join has those of the left side alone."""
+        if self.reduction is not None:
+            return self.reduction.list_fields(self.left, self.right)
         return [field for side in sides_of(self.how) for field in self.payload(side)]
 
     def payload(self, side: Side) -> pa.Schema:
@@ -85,10 +94,24 @@ class Plan:
         return self.counts or self.ordered
 
     def preserves(self, side: Side) -> bool:
-        """Whether results depend on which rows of this side are matched."""
-        return side in PRESERVED[self.how]
+        """Whether results depend on which rows of this side are matched, or on all that they match."""
+        if isinstance(self.reduction, Sliding):
+            return side == "r"
+        return side == "l" if self.reduction else side in PRESERVED[self.how]
+
+    def flags(self, side: Side) -> bool:
+        """Whether the rows of this side are flagged when they are matched."""
+        return self.preserves(side) and self.reduction is None
+
+    @property
+    def keeps(self) -> Window:
+        """The window that rows are stored for: where left rows wait to be reduced, right rows stay for them."""
+        slides = isinstance(self.reduction, Sliding)
+        if self.reduction is None or slides or not isinstance(self.window, Between):
+            return self.window
+        return Between(self.window.lower - max(self.window.upper, 0), self.window.upper)
 
     @property
     def lags(self) -> bool:
         """Whether results may lie before the watermark of their batch: unmatched and held rows come late."""
-        return bool(self.lagging) or emits_unmatched(self.how) or self.holds
+        return bool(self.lagging) or self.reduction is not None or emits_unmatched(self.how) or self.holds

@@ -1,6 +1,7 @@
 """The join of batch DataFrames on Spark: one job, without state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,26 +17,26 @@ from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job, unpack_job
 from streamjoin.spark.placement import find_cell
 from streamjoin.spark.remote import remote
+from streamjoin.spec.side import Side
 
 _SCHEMA = pa.schema(list(zip(Answer._fields, (*[pa.int32()] * 3, pa.binary()), strict=True)))
 
 
-def backfill(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
+def backfill(job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two finite inputs, as rows of this schema."""
     packed = pack_job(job)
-    sorted_left, sorted_right = (
-        side.sortWithinPartitions(f"c{source.time}", f"c{source.route}")  # the same order each time it is computed
-        for side, source in ((left, job.sources["l"]), (right, job.sources["r"]))
-    )
-    blocks = sorted_left.mapInArrow(remote(emit_batches, packed, "l", block_rows=BLOCK_ROWS), EMITTED).union(
-        sorted_right.mapInArrow(remote(emit_batches, packed, "r", block_rows=BLOCK_ROWS), EMITTED)
-    )
+    emitted = []
+    for side, rows in sides.items():
+        source = job.sources[side]
+        in_order = rows.sortWithinPartitions(f"c{source.time}", f"c{source.route}")  # the same each time
+        emitted.append(in_order.mapInArrow(remote(emit_batches, packed, side, block_rows=BLOCK_ROWS), EMITTED))
+    blocks = reduce(DataFrame.union, emitted)
     placed = blocks.where("block IS NOT NULL").repartition(job.partitions, "cell").sortWithinPartitions(*ORDER)
     if not job.plan.shared:
         return placed.mapInArrow(remote(join_batches, packed, arrow), schema)
     answers = placed.mapInArrow(remote(answer_batches, packed), ANSWERS)
-    in_order = answers.repartition(job.partitions, F.expr(place(job))).sortWithinPartitions("stripe", "page")
-    return in_order.mapInArrow(remote(settle_batches, packed, arrow, in_order=True), schema)
+    together = answers.repartition(job.partitions, F.expr(place(job))).sortWithinPartitions("stripe", "page")
+    return together.mapInArrow(remote(settle_batches, packed, arrow, in_order=True), schema)
 
 
 def join_batches(packed: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

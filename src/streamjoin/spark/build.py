@@ -8,7 +8,7 @@ from itertools import takewhile
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import DataType, LongType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
@@ -18,6 +18,7 @@ from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
+from streamjoin.plan.reduction import Reduction
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
@@ -35,7 +36,7 @@ from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.spec.window import Window
+from streamjoin.spec.window import Both, Last, Window
 from streamjoin.sql.on import names_of
 from streamjoin.sql.select import JOIN_TIME, Carried, Field, find, quote_path, result_fields
 
@@ -56,6 +57,36 @@ def plan(
     name: str,
 ) -> "Planned":
     """Check the arguments of a join of two streaming or two batch inputs."""
+    asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)
+    return Planned(asked, how, select, layout, suffixes, ordered=ordered)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What two inputs are asked for: a condition and a window."""
+
+    spark: SparkSession
+    inputs: dict[Side, Input]
+    predicate: Predicate
+    window: Window
+    name: str
+    using: Sequence[str] = ()
+    """The names of columns that are to be equal, where the condition is just that."""
+
+
+def read_join(
+    left: Frames,
+    right: Frames,
+    on: AnyOn,
+    window: Window | None,
+    time: tuple[str, str],
+    delay: tuple[Duration | None, Duration | None],
+    name: str,
+    *,
+    inner: bool,
+    counts: bool = False,
+) -> Asked:
+    """Read the inputs and the condition; of an inner join parts of it may be left to Spark."""
     inputs = {
         side: read(side, frames, column, wait)
         for side, frames, column, wait in zip(SIDES, (left, right), time, delay, strict=True)
@@ -79,9 +110,11 @@ def plan(
         if implied is None:
             raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
         window, predicate = implied
-    predicate = predicate.prefer_worker() if how == "inner" else predicate.require_worker()
+    predicate = predicate.prefer_worker() if inner else predicate.require_worker()
+    if isinstance(window, Last | Both) and not counts:
+        raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
-    return Planned(spark, inputs, predicate, window, how, select, layout, ordered, suffixes, name, names_of(on))
+    return Asked(spark, inputs, predicate, window, name, names_of(on))
 
 
 def _choose_name(name: str, taken: set[str]) -> str:
@@ -120,27 +153,30 @@ class _Columns:
 class Planned:
     """A join that was checked, ready to be built."""
 
+    time_column = JOIN_TIME
+    """The event time of the results."""
+    sides: tuple[Side, ...] = SIDES
+    """The inputs that rows are read from."""
+
     def __init__(
         self,
-        spark: SparkSession,
-        inputs: dict[Side, Input],
-        predicate: Predicate,
-        window: Window,
+        asked: Asked,
         how: How,
         select: Sequence[str] | None,
         layout: Layout | None,
-        ordered: bool,
         suffixes: tuple[str, str],
-        name: str,
-        using: Sequence[str],
+        reduction: Reduction | None = None,
+        *,
+        ordered: bool = False,
     ) -> None:
-        self.spark, self.inputs, self.window, self._name = spark, inputs, window, name
+        self.spark, self.inputs, self.window, self._name = asked.spark, asked.inputs, asked.window, asked.name
+        inputs, predicate, window = asked.inputs, asked.predicate, asked.window
         filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
         self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
+        self._reduction, self._using = reduction, asked.using
         schemas = {side: inputs[side].schema for side in SIDES}
-        self._fields = result_fields(schemas, select, suffixes, how, using)
-        needed = [carried for field in self._fields for carried in field.sources]
+        needed = self._choose_columns(select, suffixes, how)
         for conjunct in self.predicate.residual:
             needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
         self.carried: dict[Side, list[Carried]] = {
@@ -150,10 +186,18 @@ class Planned:
             pa.schema([(self._internal_name(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
-        plan = Plan(self.predicate, window, left, right, how, lagging=lagging, ordered=ordered)
-        self.partitions = int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)
+        plan = Plan(
+            *(self.predicate, window, left, right, how), lagging=lagging, ordered=ordered, reduction=self._reduction
+        )
+        self.partitions = int(read_setting(self.spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or choose_layout(plan, self.partitions)
         self.plan = fit_plan(self.layout, plan)
+
+    def _choose_columns(self, select: Sequence[str] | None, suffixes: tuple[str, str], how: How) -> list[Carried]:
+        """Choose the columns of the result; which ones are to be carried."""
+        schemas = {side: self.inputs[side].schema for side in SIDES}
+        self._fields = result_fields(schemas, select, suffixes, how, self._using)
+        return [carried for field in self._fields for carried in field.sources]
 
     @property
     def is_streaming(self) -> bool:
@@ -176,16 +220,17 @@ class Planned:
             compile_ahead(self.spark, self.plan)
         frames, job = self._to_job()
         run = stream if self.is_streaming else backfill
-        batch = not self.is_streaming
-        result = self._name_results(run(job, frames["l"], frames["r"], *self._schemas(batch=batch)), batch=batch)
+        batch, given = not self.is_streaming, {side: frames[side] for side in self.sides}
+        rows = run(job, given, *self._schemas(batch=batch))
+        result = self._name_results(self._sort(rows) if batch else rows)
         if not self.is_streaming:
             return result
-        return result.withMetadata(JOIN_TIME, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
+        return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
     def waiting(self, checkpoint: str) -> DataFrame:
         """What waits in a checkpoint, as a batch of results."""
         _, job = self._to_job()
-        return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas(batch=True)), batch=True)
+        return self._name_results(self._sort(read_waiting(self.spark, checkpoint, job, *self._schemas(batch=True))))
 
     def _to_job(self) -> tuple[dict[Side, DataFrame], Job]:
         """Each side as its emitter is given it, and what every process is told."""
@@ -197,26 +242,31 @@ class Planned:
     def _schemas(self, *, batch: bool) -> tuple[StructType, pa.Schema]:
         """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
-        carried = [
+        columns = [*self._list_columns(zone), (JOIN_TIME, TimestampType(), pa.timestamp("us", tz=zone))]
+        columns += [(name, LongType(), pa.int64()) for name in self._list_keys(batch=batch)]
+        spark_schema = StructType([StructField(name, type) for name, type, _ in columns])
+        return spark_schema, pa.schema([(name, type) for name, _, type in columns])
+
+    def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
+        """The columns of results as they leave the cells, but for their time."""
+        return [
             (self._internal_name(c), c.type, arrow_type(c, zone))
             for side in sides_of(self.plan.how)
             for c in self.carried[side]
         ]
-        columns = [*carried, (JOIN_TIME, TimestampType(), pa.timestamp("us", tz=zone))]
-        columns += [(name, LongType(), pa.int64()) for name in self._list_keys(batch=batch)]
-        spark_schema = StructType([StructField(name, type) for name, type, _ in columns])
-        return spark_schema, pa.schema([(name, type) for name, _, type in columns])
 
     def _list_keys(self, *, batch: bool) -> list[str]:
         """What the results of a batch are sorted by, beside their time; those of a stream come sorted."""
         return self.plan.order[1:] if batch else []
 
-    def _name_results(self, rows: DataFrame, *, batch: bool) -> DataFrame:
+    def _sort(self, rows: DataFrame) -> DataFrame:
+        """The results of a batch in order, where that is asked for."""
+        return rows.orderBy(*self.plan.order) if self._list_keys(batch=True) else rows
+
+    def _name_results(self, rows: DataFrame) -> DataFrame:
         """Results under their own names, of those pairs that Spark lets through."""
         for conjunct in self.predicate.residual:
             rows = rows.where(to_sql(conjunct.exact, self._name_column))
-        if self._list_keys(batch=batch):
-            rows = rows.orderBy(*self.plan.order)
         names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
         return rows.selectExpr(*names, JOIN_TIME)
 
@@ -267,7 +317,7 @@ class Planned:
         named = {
             side: Named(
                 f"{_show_path([source.time])} {source.schema[source.time].dataType.simpleString()}",
-                [(_show_path(c.path), c.type.simpleString()) for c in self.carried[side]],
+                [(self.show_column(c), c.type.simpleString()) for c in self.carried[side]],
             )
             for side, source in self.inputs.items()
         }
@@ -275,6 +325,10 @@ class Planned:
 
     def _report_names(self) -> list[str]:
         return sorted({self._name, *self.inputs["l"].names, *self.inputs["r"].names})
+
+    def show_column(self, carried: Carried) -> str:
+        """A carried column as people write it."""
+        return _show_path(carried.path)
 
     def _write_field(self, field: Field) -> str:
         parts = [self._internal_name(carried) for carried in field.sources]

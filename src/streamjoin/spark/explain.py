@@ -186,7 +186,7 @@ def _explain_state(planned: Planned) -> str:
     lines = []
     for side in SIDES:
         keys = [f"{key} {key.type}" for key in planned.predicate.keys(side)]
-        columns = [f"{'.'.join(c.path)} {c.type.simpleString()}" for c in planned.carried[side]]
+        columns = [f"{planned.show_column(c)} {c.type.simpleString()}" for c in planned.carried[side]]
         lines += [
             f"{NAMED[side]} rows: their time; keys {', '.join(keys) or 'none'}; columns {', '.join(columns) or 'none'}"
         ]

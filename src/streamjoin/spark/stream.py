@@ -1,6 +1,7 @@
 """The streaming flow: emitters, cells, collector."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -15,17 +16,17 @@ from streamjoin.spark.job import pack_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
 from streamjoin.spark.remote import RemoteProcessor, remote
 from streamjoin.spark.watch import mark_of, watch
+from streamjoin.spec.side import Side
 
 
-def stream(job: Job, left: DataFrame, right: DataFrame, schema: StructType, arrow: pa.Schema) -> DataFrame:
+def stream(job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arrow: pa.Schema) -> DataFrame:
     """The results of a join of two streams, as rows of this schema."""
     packed = pack_job(job)
-    blocks = left.mapInArrow(remote(emit_batches, packed, "l"), EMITTED).union(
-        right.mapInArrow(remote(emit_batches, packed, "r"), EMITTED)
-    )
+    emitted = [rows.mapInArrow(remote(emit_batches, packed, side), EMITTED) for side, rows in sides.items()]
+    blocks = reduce(DataFrame.union, emitted)
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
-    watch(left.sparkSession, job)
+    watch(blocks.sparkSession, job)
     blocks = results.observe(job.name, *list_metrics()).alias(mark_of(job)).where("block IS NOT NULL")
     if job.plan.ordered:
         together = blocks.repartition(1).select("cell", "stripe", "page", "block")

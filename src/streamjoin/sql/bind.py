@@ -48,6 +48,19 @@ def bind(text: str, left: Schema, right: Schema, typeof: TypeOf | None = None) -
     return _Binder(text, left, right, typeof).condition()
 
 
+def bind_expression(text: str, left: Schema, right: Schema, typeof: TypeOf | None = None) -> Expr:
+    """Parse and type an expression of any type, an argument of an aggregate.
+
+    >>> print(bind_expression("x - r.a", Schema({"x": "int"}), Schema({"a": "int"})).type)
+    int
+    """
+    binder = _Binder(text, left, right, typeof)
+    try:
+        return binder.bind(binder.written.parse())
+    except StreamJoinError as error:
+        raise StreamJoinError(str(error).replace("on:", "select:", 1)) from None
+
+
 class _Binder:
     def __init__(self, text: str, left: Schema, right: Schema, typeof: TypeOf | None) -> None:
         self.written = Written(text)

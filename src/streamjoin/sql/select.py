@@ -92,7 +92,7 @@ def result_fields(
         plain = carried.path[-1]
         name = alias or (plain + suffix[carried.side] if plain.lower() in clashing else plain)
         fields.append(Field(name, (carried,)))
-    _check_names([*(field.name for field in fields), JOIN_TIME])
+    check_names([*(field.name for field in fields), JOIN_TIME])
     return fields
 
 
@@ -102,7 +102,8 @@ def _share(name: str, schemas: Mapping[Side, Struct], how: How) -> Field:
     return Field(left.path[0], {"right": (right,), "full": (left, right)}.get(how, (left,)))
 
 
-def _check_names(names: list[str]) -> None:
+def check_names(names: list[str]) -> None:
+    """Refuse a result that would have two columns of one name."""
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
@@ -136,6 +137,18 @@ def _read_selected(
     if path[1:] == ("*",):
         return [(None, Carried(side, (field.name,), field.dataType)) for field in schemas[side].fields]
     return [(alias, find(side, path[1:], schemas[side], f"select: {text!r}"))]
+
+
+def read_column(text: str, schemas: Mapping[Side, Struct]) -> Carried | None:
+    """The column that a text names as l.column or r.column, and nothing else; None where it says more."""
+    try:
+        path = _path(sqlglot.parse_one(text, read="spark"))
+    except SqlglotError:
+        return None
+    if path is None or len(path) < 2 or path[0].lower() not in schemas or "*" in path:
+        return None
+    side: Side = "l" if path[0].lower() == "l" else "r"
+    return find(side, path[1:], schemas[side], f"select: {text!r}")
 
 
 def _path(node: exp.Expr | None) -> Path | None:

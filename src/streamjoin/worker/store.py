@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamjoin.match import Matcher
 from streamjoin.pane import Limit, Panes, Rows, Segment, SegmentError, no_columns
 from streamjoin.plan import Block, Plan
+from streamjoin.plan.reduction import Sliding
 from streamjoin.spec.how import emits_unmatched
 from streamjoin.spec.side import Side
 from streamjoin.worker.expiry import find_limit, find_retention
@@ -37,12 +38,16 @@ class Store:
         self.side = side
         self.waiting = Waiting(f"w{side}", len(plan.payload(side)), journal)
         self.tally = Waiting(f"t{side}", 0, journal)
-        self.flags = Flags() if plan.preserves(side) else None
+        self.flags = Flags() if plan.flags(side) else None
         self.ranked = self.whole = self.unmatched = 0
         self.limit = Limit()
-        self.prepare = partial(matcher.prepare, side)
+        slides = isinstance(plan.reduction, Sliding)
+        never_probed = plan.reduction is not None and (side == "l" or slides)
+        self.prepare = _leave if never_probed else partial(matcher.prepare, side)
         self._plan, self._journal = plan, journal
-        self._panes = Panes(find_retention(plan.window, side), prepare=self.prepare, hashed=plan.ordered)
+        decides_ties = plan.reduction is not None and side == "r" and not slides
+        self._routes = decides_ties or plan.ordered
+        self._panes = Panes(find_retention(plan.keeps, side), prepare=self.prepare, routes=self._routes)
         self._named = 0
         self._tallied = False
 
@@ -102,7 +107,7 @@ class Store:
 
     def find_limit(self, watermark: int | None) -> Limit:
         """Which rows of this side are expired under a watermark."""
-        return find_limit(self._plan.window, self.side, watermark, self.ranked, ordered=self._plan.ordered)
+        return find_limit(self._plan.keeps, self.side, watermark, self.ranked, ordered=self._plan.ordered)
 
     def find_expired(self, now: Limit) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
         """The stored rows that have expired since the last `expire`."""
@@ -131,7 +136,9 @@ class Store:
 
     @property
     def undecided(self) -> int:
-        """How many rows are unmatched so far, and will be emitted if they stay so."""
+        """How many rows are unmatched so far, and will be emitted if they stay so, or wait to be reduced."""
+        if self._plan.reduction is not None:
+            return self.live if self.side == "l" and not isinstance(self._plan.reduction, Sliding) else 0
         if self.flags is None or not emits_unmatched(self._plan.how):
             return 0
         return self.whole - self.flags.count - self.unmatched
@@ -180,9 +187,8 @@ class Store:
         )
         self.limit = self.find_limit(watermark)
         must, may = partial(_fetch_segment, fetch), partial(_fetch_if_there, fetch)
-        self._panes = Panes.restore(
-            manifest["panes"], must, prepare=self.prepare, cached=may, hashed=self._plan.ordered
-        )
+        panes = manifest["panes"]
+        self._panes = Panes.restore(panes, must, prepare=self.prepare, cached=may, routes=self._routes)
         self.waiting.restore(manifest["waiting"], watermark, must)
         if manifest["tally"] is not None:
             self._tallied = True
@@ -203,6 +209,11 @@ class Store:
         if self._journal is not None:
             for name in names:
                 self._journal.drop(name)
+
+
+def _leave(segment: Segment) -> Segment:
+    """A segment that needs no index, because only its own rows probe."""
+    return segment
 
 
 def _fetch_if_there(fetch: Fetch, name: str) -> Segment | None:

@@ -21,14 +21,17 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
 from streamjoin.pane import NO_TIME, Rows, Segment, gather
 from streamjoin.plan import Block, Plan
+from streamjoin.plan.reduction import Sliding
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker.admit import admit, drop_late
 from streamjoin.worker.counters import Counters, Size
+from streamjoin.worker.decide import Decide
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Found, Output
 from streamjoin.worker.ready import Arrived, Ready, split_rounds
 from streamjoin.worker.round import Round
+from streamjoin.worker.slide import Slide
 from streamjoin.worker.store import Fetch, Store
 
 Blocks = Block | Sequence[Block]
@@ -180,6 +183,13 @@ class Worker:
 
     def _run_rounds(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
         arrived = {side: self._admit(side, blocks[side], watermark) for side in SIDES}
+        if isinstance(self.plan.reduction, Sliding):
+            slide = Slide(self.plan, self._stores["r"], self.last, watermark, self._watermark)
+            yield from slide.run(arrived["r"])
+            return
+        if self.plan.reduction is not None:
+            yield from Decide(self.plan, self._matcher, self._output, self._stores, self.last, watermark).run(arrived)
+            return
         rounds: Iterable[tuple[int | None, Arrived]] = [(watermark, {side: Ready(arrived[side]) for side in SIDES})]
         if self.plan.holds:
             rounds = self._hold(arrived, watermark)

@@ -48,8 +48,8 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count what is copied, for the model that was made last."""
     merge = held.merge_held
 
-    def count(group: Sequence[held.Held], limit: held.Limit) -> held.Held:
-        merged = merge(group, limit)
+    def count(group: Sequence[held.Held], limit: held.Limit, *, routes: bool) -> held.Held:
+        merged = merge(group, limit, routes=routes)
         if len(group) > 1:
             Model.copies.merged += merged.rows
         else:

@@ -1,0 +1,43 @@
+"""The arguments that the verbs share, checked."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout import Layout
+from streamjoin.local.handshake import Handshake
+from streamjoin.spec.duration import Duration
+from streamjoin.spec.how import HOWS, How, how_of
+from streamjoin.spec.side import pair_of
+from streamjoin.spec.window import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Delay = Duration | None
+Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
+
+
+def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) -> dict[str, Any]:
+    """The arguments of a verb on two inputs as the runtime takes them; `hows` are the types of join that it has."""
+    layout, window, name, how = (arguments[key] for key in ("layout", "window", "name", "how"))
+    if isinstance(layout, Handshake):
+        raise StreamJoinError(layout.why_not_on_spark)
+    if layout != "auto" and not isinstance(layout, Layout):
+        raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
+    if window is not None and not isinstance(window, Window):
+        raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
+    if not isinstance(name, str) or not name:
+        raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
+    if how_of(how) not in hows:
+        raise StreamJoinError(f"how: got {how!r}; expected {' or '.join(map(repr, hows))}: one result for a left row")
+    checked = {
+        **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
+        "how": how_of(how),
+        "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
+        "delay": pair_of("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
+        "layout": None if layout == "auto" else layout,
+    }
+    if "suffixes" in arguments:
+        checked["suffixes"] = pair_of("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False)
+    return checked

@@ -1,0 +1,102 @@
+"""The verb `asof`: to every left row the one right row that is nearest in time."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from streamjoin.arguments import Delay, Frames, check_arguments
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout import Layout
+from streamjoin.predicate import On
+from streamjoin.spec.duration import Duration, microseconds
+from streamjoin.spec.window import Between
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Direction = Literal["backward", "forward", "nearest"]
+_DIRECTIONS = ("backward", "forward", "nearest")
+
+
+def asof(
+    left: Frames,
+    right: Frames,
+    *,
+    by: str | Sequence[str] | None = None,
+    on: On | None = None,
+    time: str | tuple[str, str],
+    delay: Delay | tuple[Delay, Delay] = None,
+    tolerance: Duration,
+    direction: Direction = "backward",
+    allow_exact_matches: bool = True,
+    how: str = "left",
+    select: Sequence[str] | None = None,
+    layout: Layout | Literal["auto"] = "auto",
+    suffixes: tuple[str, str] = ("_l", "_r"),
+    name: str = "streamjoin",
+) -> "DataFrame":
+    """Join to every left row the last right row before it, the first one after it, or the nearest.
+
+    :param left: a DataFrame, or several that make up one logical stream; one result for each of its rows.
+    :param right: likewise; both sides are streaming, or both are batch.
+    :param by: columns of both sides that must be equal, one name or several.
+    :param on: any further condition: SQL over ``l.`` and ``r.`` columns, or a lambda over (l, r). The nearest row is
+        taken of those that satisfy it.
+    :param time: the event-time columns of left and right, timestamps; one name if it is the same.
+    :param delay: how far a row may come behind the latest one of its stream and still count, as for `join`.
+    :param tolerance: how far in time the right row may lie from the left one, such as "1 minute"; included.
+    :param direction: "backward" for the last right row at or before the left one, "forward" for the first at or after
+        it, "nearest" for the nearer of these two, at equal distance the earlier one.
+    :param allow_exact_matches: whether a right row of the very same time counts.
+    :param how: "left", or "inner" to leave out left rows without a match.
+    :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; by default all, `by` once.
+    :param layout: as for `join`, of those that keep a left row in one cell: `Grid(n, 1)` or `Keyed(n)`.
+    :param suffixes: for names that both sides have.
+    :param name: under which it reports what it does in ``query.lastProgress.observedMetrics``.
+
+    The names are those of pandas' `merge_asof` and Polars' `join_asof`. The result has the columns of both sides and
+    `join_time`, the last time at which a match could have come: a row is emitted once the watermark has passed it. Of
+    right rows of one time that with the greatest hash of the whole row comes last, so that the result is the same each
+    time.
+
+    >>> trades = spark.sql("SELECT timestamp '2026-01-05 09:30:05' AS ts, 'A' AS sym, 20.1D AS price")
+    >>> quotes = spark.sql('''
+    ...     SELECT timestamp '2026-01-05 09:30:00' + make_interval(secs => at) AS ts, 'A' AS sym, ask
+    ...     FROM VALUES (1, 20.0D), (3, 99D), (7, 20.2D) AS (at, ask)''')
+    >>> before = asof(trades, quotes, by="sym", on="r.ask < 2 * l.price", time="ts", tolerance="1 minute")
+    >>> before.select("sym", "price", "ask", "ts_r").show()
+    +---+-----+----+-------------------+
+    |sym|price| ask|               ts_r|
+    +---+-----+----+-------------------+
+    |  A| 20.1|20.0|2026-01-05 09:30:01|
+    +---+-----+----+-------------------+
+    <BLANKLINE>
+    """
+    from streamjoin.spark.picked import plan_asof
+
+    if direction not in _DIRECTIONS:
+        raise StreamJoinError(f"direction: got {direction!r}; expected one of {', '.join(map(repr, _DIRECTIONS))}")
+    if not isinstance(allow_exact_matches, bool):
+        raise StreamJoinError(f"allow_exact_matches: got {allow_exact_matches!r}; expected True or False")
+    names = [by] if isinstance(by, str) else [] if by is None else list(by)
+    if not all(isinstance(each, str) for each in names):
+        raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
+    window = find_window(tolerance, direction, allow_exact_matches)
+    given = check_arguments({**locals(), "on": on or "true"}, hows=("left", "inner"))
+    return plan_asof(**given, by=names, direction=direction, exact=allow_exact_matches).result()
+
+
+def find_window(tolerance: Duration, direction: Direction, exact: bool) -> Between:
+    """The window of the rows that `asof` chooses from; of the nearest, that it may not be exact is not said here.
+
+    >>> print(find_window("1 minute", "backward", False))
+    between('-1 minute', '0 seconds', closed='left')
+    """
+    far = microseconds(tolerance, "tolerance")
+    if far < 0:
+        raise StreamJoinError(f"tolerance: expected a duration >= 0; got {tolerance!r}")
+    match direction:
+        case "backward":
+            return Between(-far, 0, "both" if exact else "left")
+        case "forward":
+            return Between(0, far, "both" if exact else "right")
+    return Between(-far, far)

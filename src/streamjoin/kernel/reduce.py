@@ -1,0 +1,218 @@
+"""Pairs reduced to one value for each probe row.
+
+Pairs come in any order. `group` brings those of a probe row together, `sort_groups` puts each group into the order of
+time and tie; the folds then walk ``order[starts[p]:starts[p + 1]]``, the positions of the pairs of probe row p. Whoever
+asks only for the nearest match folds pairs as they come, with `keep_best`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin.compile.ondisk import kernel
+
+Indices = NDArray[np.int32]
+Positions = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_FEW = 32
+
+
+@kernel
+def group(probe: Indices, probes: int) -> tuple[Positions, Positions]:
+    """The positions of each probe row's pairs, and where each row's begin: a counting sort."""
+    starts = np.zeros(probes + 1, np.int64)
+    for k in range(probe.size):
+        starts[probe[k] + 1] += 1
+    for p in range(probes):
+        starts[p + 1] += starts[p]
+    order = np.empty(probe.size, np.int64)
+    following = starts.copy()
+    for k in range(probe.size):
+        p = probe[k]
+        order[following[p]] = k
+        following[p] += 1
+    return starts, order
+
+
+@kernel
+def sort_groups(starts: Positions, order: Positions, time: Positions, tie: Positions) -> None:
+    """Put the pairs of each probe row into the order of ``(time, tie)``: insertion where they are few."""
+    for p in range(starts.size - 1):
+        start, stop = starts[p], starts[p + 1]
+        if stop - start > _FEW:
+            own = order[start:stop].copy()
+            own = own[np.argsort(tie[own], kind="mergesort")]
+            order[start:stop] = own[np.argsort(time[own], kind="mergesort")]
+            continue
+        for j in range(start + 1, stop):
+            moved = order[j]
+            t, h = time[moved], tie[moved]
+            k = j
+            while k > start and (time[order[k - 1]] > t or (time[order[k - 1]] == t and tie[order[k - 1]] > h)):
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = moved
+
+
+@kernel
+def count_known(starts: Positions, order: Positions, known: Mask) -> Positions:
+    """How many of each row's pairs have a value."""
+    counts = np.zeros(starts.size - 1, np.int64)
+    for p in range(counts.size):
+        for j in range(starts[p], starts[p + 1]):
+            counts[p] += known[order[j]]
+    return counts
+
+
+@kernel
+def sum_whole(starts: Positions, order: Positions, values: Positions, known: Mask, sums: Positions) -> int:
+    """Sums of whole numbers; the first row whose sum does not fit into 64 bits, or -1."""
+    for p in range(starts.size - 1):
+        total = np.int64(0)
+        for j in range(starts[p], starts[p + 1]):
+            if known[order[j]]:
+                value = values[order[j]]
+                added = np.int64(total + value)
+                if ((total ^ added) & (value ^ added)) < 0:
+                    return p
+                total = added
+        sums[p] = total
+    return -1
+
+
+@kernel
+def sum_wide(starts: Positions, order: Positions, low: Any, high: Positions, known: Mask, sums: Any) -> None:
+    """Sums of 128-bit numbers, each given and returned as two words: the lower one unsigned."""
+    for p in range(starts.size - 1):
+        total_low, total_high = np.uint64(0), np.int64(0)
+        for j in range(starts[p], starts[p + 1]):
+            k = order[j]
+            if known[k]:
+                total_low += low[k]
+                total_high += high[k] + np.int64(total_low < low[k])
+        sums[p, 0] = np.int64(total_low)
+        sums[p, 1] = total_high
+
+
+@kernel
+def divide_wide(sums: Any, counts: Positions, scale: int) -> None:
+    """``sums * scale / counts`` in place, the half rounded away from zero: 128-bit words, a count below 2**32."""
+    mask = np.uint64(0xFFFFFFFF)
+    digits = np.empty(4, np.uint64)
+    for p in range(counts.size):
+        if counts[p] == 0:
+            continue
+        low, high = np.uint64(sums[p, 0]), np.uint64(sums[p, 1])
+        negative = sums[p, 1] < 0
+        if negative:
+            low, high = ~low + np.uint64(1), ~high + np.uint64(low == 0)
+        digits[0], digits[1] = low & mask, low >> np.uint64(32)
+        digits[2], digits[3] = high & mask, high >> np.uint64(32)
+        carry = np.uint64(0)
+        for d in range(4):
+            carry += digits[d] * np.uint64(scale)
+            digits[d] = carry & mask
+            carry >>= np.uint64(32)
+        rest, by = np.uint64(0), np.uint64(counts[p])
+        for d in range(3, -1, -1):
+            rest = (rest << np.uint64(32)) | digits[d]
+            digits[d] = rest // by
+            rest %= by
+        low, high = digits[0] | (digits[1] << np.uint64(32)), digits[2] | (digits[3] << np.uint64(32))
+        if rest * np.uint64(2) >= by:
+            low += np.uint64(1)
+            high += np.uint64(low == 0)
+        if negative:
+            low, high = ~low + np.uint64(1), ~high + np.uint64(low == 0)
+        sums[p, 0], sums[p, 1] = np.int64(low), np.int64(high)
+
+
+@kernel
+def sum_floats(starts: Positions, order: Positions, values: Any, known: Mask) -> NDArray[np.float64]:
+    """Sums, one value after the other."""
+    sums = np.zeros(starts.size - 1, np.float64)
+    for p in range(sums.size):
+        total = 0.0
+        for j in range(starts[p], starts[p + 1]):
+            if known[order[j]]:
+                total += values[order[j]]
+        sums[p] = total
+    return sums
+
+
+@kernel
+def sum_squares(starts: Positions, order: Positions, values: Any, known: Mask) -> NDArray[np.float64]:
+    """Sums of squared distances from the mean, by Welford's updates as Spark makes them."""
+    sums = np.zeros(starts.size - 1, np.float64)
+    for p in range(sums.size):
+        count, mean, squares = 0.0, 0.0, 0.0
+        for j in range(starts[p], starts[p + 1]):
+            if known[order[j]]:
+                value = values[order[j]]
+                count += 1.0
+                delta = value - mean
+                mean += delta / count
+                squares += delta * (value - mean)
+        sums[p] = squares
+    return sums
+
+
+@kernel
+def find_extreme(
+    starts: Positions, order: Positions, codes: Any, known: Mask, greatest: bool, latest: bool
+) -> Positions:
+    """The pair with the least or greatest code of each row, the first of equal ones or the last.
+
+    With codes that are all equal: the first pair, or the last. -1 where there is none.
+    """
+    found = np.full(starts.size - 1, -1, np.int64)
+    for p in range(found.size):
+        best = np.int64(-1)
+        for j in range(starts[p], starts[p + 1]):
+            k = order[j]
+            if not known[k]:
+                continue
+            if best < 0:
+                best = k
+            elif codes[k] == codes[best]:
+                best = k if latest else best
+            elif (codes[k] > codes[best]) == greatest:
+                best = k
+        found[p] = best
+    return found
+
+
+@kernel
+def keep_best(
+    probe: Indices,
+    build: Indices,
+    time: Positions,
+    tie: Positions,
+    at: Positions,
+    latest: bool,
+    number: int,
+    best_time: Positions,
+    best_tie: Positions,
+    best_part: Positions,
+    best_row: Positions,
+) -> None:
+    """Keep the greatest ``(time, tie)`` of each probe row, or the least.
+
+    `time` and `tie` are of stored rows, `at` of probe rows; of pairs only those at or before `at` count, or where the
+    least is kept those at or after it. `best_part` is negative where nothing was found yet.
+    """
+    for k in range(probe.size):
+        p, b = probe[k], build[k]
+        t = time[b]
+        if (t > at[p]) if latest else (t < at[p]):
+            continue
+        h = tie[b]
+        if best_part[p] >= 0:
+            if t == best_time[p]:
+                if (h <= best_tie[p]) if latest else (h >= best_tie[p]):
+                    continue
+            elif (t < best_time[p]) if latest else (t > best_time[p]):
+                continue
+        best_time[p], best_tie[p], best_part[p], best_row[p] = t, h, number, b

@@ -1,0 +1,267 @@
+"""A window that takes single rows cheaply: columns in a ring, indexed by chains (`kernel.chains`).
+
+For conditions with bands of two ends or equalities on numbers, and payloads of numbers and times. Other windows are
+lists of segments.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.kernel.chains import NONE, insert, pass_expired, probe
+from streamjoin.local.row import Row
+from streamjoin.operators.statements import dtype_of
+from streamjoin.operators.types import DATE, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
+from streamjoin.pane import KeyColumn, Rows, numbers
+from streamjoin.plan import Plan
+from streamjoin.predicate.conjunct import Band, Conjunct, Equi
+from streamjoin.spec.side import Side
+from streamjoin.spec.window import Between
+
+SMALLEST = 1 << 10
+_FAR = 1 << 61  # times between which differences fit into 64 bits
+_EXACT = (TINYINT, SMALLINT, INT, DATE)
+_ROUNDED = (FLOAT, DOUBLE)
+_SLACK = 1e-6
+"""Relative: more than single precision rounds. What is let through beyond the band, the exact check takes out."""
+
+Times = NDArray[np.int64]
+Slots = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``low <= l - r <= high`` on two keys, by their positions; with `slack` the bounds may be a little wide."""
+
+    left: int
+    right: int
+    low: float
+    high: float
+    slack: float
+
+
+def find_axes(plan: Plan) -> list[Axis] | None:
+    """The axes that chains are laid along; None if the plan is not for rings."""
+    if plan.how != "inner" or not isinstance(plan.window, Between) or plan.kernel != "auto":
+        return None
+    if not all(_is_plain(field.type) for side in (plan.left, plan.right) for field in side):
+        return None
+    if not all(key.type.is_machine for side in plan.keys.values() for key in side):
+        return None
+    positions = {key.name: at for side in plan.keys.values() for at, key in enumerate(side)}
+    axes = []
+    for conjunct in plan.predicate.conjuncts:
+        if (axis := _to_axis(conjunct, positions)) is not None:
+            axes.append(axis)
+        elif isinstance(conjunct, Equi | Band):
+            return None
+    return axes or None
+
+
+def _to_axis(conjunct: Conjunct, positions: dict[str, int]) -> Axis | None:
+    match conjunct:
+        case Equi(left=left, right=right) if not conjunct.null_safe and left.type in _EXACT and right.type in _EXACT:
+            return Axis(positions[left.name], positions[right.name], 0.0, 0.0, 0.0)
+        case Band(left=left, right=right) if conjunct.lower is not None and conjunct.upper is not None:
+            place = positions[left.name], positions[right.name]
+            if left.type in _EXACT and right.type in _EXACT and conjunct.decides:
+                low, high = conjunct.whole_bounds()
+                assert low is not None
+                assert high is not None
+                return Axis(*place, float(low), float(high), 0.0) if max(abs(low), abs(high)) < 1 << 40 else None
+            if (
+                left.type in _ROUNDED
+                and right.type in _ROUNDED
+                and not conjunct.specials
+                and conjunct.check is not None
+            ):
+                return Axis(*place, float(conjunct.lower.value), float(conjunct.upper.value), _SLACK)
+    return None
+
+
+def _is_plain(type: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_temporal)
+    return (
+        any(is_kind(type) for is_kind in kinds) and type.bit_width in (8, 16, 32, 64) and not pa.types.is_interval(type)
+    )
+
+
+class Held(NamedTuple):
+    """Rows as results are made of them: keys and times by position, and payload columns of given positions."""
+
+    keys: Sequence[KeyColumn]
+    time: Times
+    take: Callable[[Slots], list[pa.Array]]
+
+
+class Ring:
+    """The rows of one stripe."""
+
+    def __init__(self, plan: Plan, side: Side, axes: Sequence[Axis]) -> None:
+        self.side, self.schema = side, plan.payload(side)
+        self._at = [axis.left if side == "l" else axis.right for axis in axes]
+        self.low, self.high = (np.array([getattr(axis, end) for axis in axes]) for end in ("low", "high"))
+        self.slack = np.array([axis.slack for axis in axes])
+        self.pers = np.array([1.0 / max(axis.high - axis.low, 1.0 if not axis.slack else 1e-9) for axis in axes])
+        self.base = self.next = 0
+        """The numbers of the oldest row that is held and of the next one to come."""
+        self.times = np.zeros(SMALLEST, np.int64)
+        self.keys = np.zeros((SMALLEST, len(axes)), np.float64)
+        self.payload = [np.zeros(SMALLEST, f"i{field.type.bit_width // 8}") for field in self.schema]
+        self.valid: list[NDArray[np.bool_] | None] = [None] * len(self.schema)
+        self.columns = [KeyColumn(np.zeros(SMALLEST, getattr(np, dtype_of(key.type)))) for key in plan.keys[side]]
+        self._index()
+
+    def __len__(self) -> int:
+        return self.next - self.base
+
+    def _grow(self, size: int) -> None:
+        """Make room for so many rows, a power of two; rows keep their numbers."""
+        live = np.arange(self.base, self.next)
+        old, new = live & (len(self.times) - 1), live & (size - 1)
+
+        def grow(array: NDArray[Any]) -> NDArray[Any]:
+            grown = np.zeros((size, *array.shape[1:]), array.dtype)
+            grown[new] = array[old]
+            return grown
+
+        self.times, self.keys = grow(self.times), grow(self.keys)
+        self.payload = [grow(column) for column in self.payload]
+        self.valid = [None if mask is None else grow(mask) for mask in self.valid]
+        self.columns = [KeyColumn(grow(c.values), None if c.valid is None else grow(c.valid)) for c in self.columns]
+        self._index()
+
+    def _index(self) -> None:
+        self.typed = [
+            column.view(f"f{column.itemsize}") if pa.types.is_floating(field.type) else column
+            for field, column in zip(self.schema, self.payload, strict=True)
+        ]
+        self.heads = np.full(2 * len(self.times), NONE, np.int64)
+        self.older = np.full(len(self.times), NONE, np.int64)
+        insert(self.keys, self.pers, self.base, self.next, self.heads, self.older)
+
+    def add(self, rows: Rows) -> None:
+        """Newer rows."""
+        stop = self.next + len(rows)
+        size = len(self.times)
+        while stop - self.base > size:
+            size *= 2
+        if size > len(self.times):
+            self._grow(size)
+        if len(rows) and not -_FAR < int(rows.time.min()) <= int(rows.time.max()) < _FAR:
+            raise StreamJoinError("time: a time beyond 70,000 years from 1970 is not joined in process")
+        slots = np.arange(self.next, stop) & (size - 1)
+        self.times[slots] = rows.time
+        self._add_keys(slots, rows)
+        for at, column in enumerate(rows.payload.columns):
+            values = numbers(column)
+            self.payload[at][slots] = values.view(self.payload[at].dtype)
+            if column.null_count or self.valid[at] is not None:
+                if self.valid[at] is None:
+                    self.valid[at] = np.ones(size, np.bool_)
+                self.valid[at][slots] = column.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[index]
+        insert(self.keys, self.pers, self.next, stop, self.heads, self.older)
+        self.next = stop
+
+    def add_row(self, row: Row) -> int:
+        """One newer row of plain numbers; returns its slot."""
+        if self.next - self.base >= len(self.times):
+            self._grow(2 * len(self.times))
+        slot = self.next & (len(self.times) - 1)
+        self.times[slot] = row.time
+        for k, at in enumerate(self._at):
+            self.keys[slot, k] = row.keys[at]
+        for key, value in zip(self.columns, row.keys, strict=True):
+            key.values[slot] = value
+            if key.valid is not None:
+                key.valid[slot] = True
+        for column, value, valid in zip(self.typed, row.payload, self.valid, strict=True):
+            column[slot] = value
+            if valid is not None:
+                valid[slot] = True
+        insert(self.keys, self.pers, self.next, self.next + 1, self.heads, self.older)
+        self.next += 1
+        return slot
+
+    def _add_keys(self, slots: Slots, rows: Rows) -> None:
+        self.keys[slots] = self.to_asked(rows)
+        for at, key in enumerate(rows.keys):
+            held = self.columns[at]
+            held.values[slots] = key.values
+            if key.valid is not None and held.valid is None:
+                self.columns[at] = held = KeyColumn(held.values, np.ones(len(self.times), np.bool_))
+            if held.valid is not None:
+                held.valid[slots] = True if key.valid is None else key.valid
+
+    def to_asked(self, rows: Rows) -> NDArray[np.float64]:
+        """The keys of rows along the axes; NULL is NaN."""
+        asked = np.empty((len(rows), len(self._at)))
+        for k, at in enumerate(self._at):
+            key = rows.keys[at]
+            asked[:, k] = key.values
+            if key.valid is not None:
+                asked[~key.valid, k] = np.nan
+        return asked
+
+    @property
+    def held(self) -> Held:
+        """The rows by slot."""
+        return Held(self.columns, self.times, self.take)
+
+    def expire(self, before: int) -> None:
+        """Forget the oldest rows as long as they lie before a time."""
+        self.base = pass_expired(self.times, self.base, self.next, min(before, _FAR))
+
+    def find(
+        self, asked: NDArray[np.float64], times: Times, side: Side, window: Between, room: int = 1 << 12
+    ) -> "list[tuple[Slots, Slots, int]]":
+        """Candidates for rows of the other side, in pieces: rows that ask, slots, rows looked at."""
+        found = []
+        cursor = np.zeros(2, np.int64)
+        rest = (self.low, self.high, self.slack, window.first, window.last, self.keys, self.times, self.pers)
+        while cursor[0] < len(times):
+            probes, builds = np.empty(room, np.int64), np.empty(room, np.int64)
+            before, looked = int(cursor[0]), int(cursor[1])
+            count = probe(
+                asked,
+                times,
+                side == "l",
+                *rest,
+                self.base,
+                self.next - 1,
+                self.heads,
+                self.older,
+                probes,
+                builds,
+                cursor,
+            )
+            if count:
+                found.append((probes[:count], builds[:count], int(cursor[1]) - looked))
+            if cursor[0] < len(times) and (count == 0 or cursor[0] == before):
+                room *= 8
+        return found
+
+    def take(self, slots: Slots) -> list[pa.Array]:
+        """Payload columns of the rows in these slots."""
+        arrays = []
+        for field, column, valid in zip(self.schema, self.payload, self.valid, strict=True):
+            mask = None if valid is None else pa.array(valid[slots]).buffers()[1]
+            arrays.append(pa.Array.from_buffers(field.type, len(slots), [mask, pa.py_buffer(column[slots])]))
+        return arrays
+
+    def to_rows(self) -> Rows:
+        """All rows that are held, in order."""
+        slots = np.arange(self.base, self.next) & (len(self.times) - 1)
+        payload = pa.RecordBatch.from_arrays(self.take(slots), schema=self.schema)
+        return Rows(self.times[slots], tuple(column.take(slots) for column in self.columns), payload)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        arrays = [self.times, self.keys, self.heads, self.older, *self.payload, *(c.values for c in self.columns)]
+        return sum(array.nbytes for array in arrays)

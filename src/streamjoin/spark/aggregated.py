@@ -1,0 +1,199 @@
+"""An aggregate over matches as a Spark plan: what Spark computes of rows before, what cells reduce, what is left."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.layout import Layout
+from streamjoin.operators.expr import Key
+from streamjoin.operators.types import Schema, Type, from_spark
+from streamjoin.operators.values import CompiledValues
+from streamjoin.plan.reduction import Aggregate, Aggregates, Computed, Operand, Taken
+from streamjoin.predicate import On
+from streamjoin.predicate.classify import Keys, over_keys
+from streamjoin.spark.aggregable import check_types
+from streamjoin.spark.build import Asked, Planned, read_join
+from streamjoin.spark.compat import UTC
+from streamjoin.spark.compat import arrow_type as to_arrow
+from streamjoin.spark.fields import arrow_type
+from streamjoin.spark.inputs import Frames
+from streamjoin.spec.duration import Duration
+from streamjoin.spec.how import How
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.window import Window
+from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, Item, find_sides, read_items
+from streamjoin.sql.bind import bind_expression
+from streamjoin.sql.select import JOIN_TIME, Carried, check_names, find, quote_path, read_column
+
+_VALUE = "__streamjoin_value"
+
+
+def plan_aggregate(
+    left: Frames,
+    right: Frames,
+    *,
+    on: On,
+    window: Window | None,
+    how: How,
+    time: tuple[str, str],
+    delay: tuple[Duration | None, Duration | None],
+    select: Sequence[str],
+    layout: Layout | None,
+    name: str,
+) -> "Aggregated":
+    """Check the arguments of an aggregate over two streaming or two batch inputs."""
+    asked = read_join(left, right, on, window, time, delay, name, inner=False)
+    return Aggregated(asked, how, select, layout)
+
+
+class Aggregated(Planned):
+    """An aggregate that was checked, ready to be built."""
+
+    def __init__(self, asked: Asked, how: How, select: Sequence[str], layout: Layout | None) -> None:
+        self._items = read_items(select)
+        self._written: dict[Carried, str] = {}
+        """The SQL of columns that Spark computes, arguments of aggregates."""
+        super().__init__(asked, how, None, layout, ("", ""))
+
+    def show_column(self, carried: Carried) -> str:
+        """A carried column as people write it."""
+        return self._written.get(carried) or super().show_column(carried)
+
+    # Which columns travel
+
+    def _choose_columns(self, select: Sequence[str] | None, suffixes: tuple[str, str], how: How) -> list[Carried]:
+        del select, suffixes, how
+        check_names([*(name for item in self._items for name in self._list_names(item)), JOIN_TIME])
+        self._kept = self._list_kept()
+        self._arguments: dict[Side, list[Carried]] = {"l": list(self._kept), "r": []}
+        calls = [call for item in self._items for call in item.calls]
+        self._types = self._ask_types([call.write() for call in calls])
+        each = [self._read_call(call, type) for call, type in zip(calls, self._types, strict=True)]
+        self._reduction = Aggregates(len(self._kept), tuple(each))
+        self._compute_values()
+        return [*self._arguments["l"], *self._arguments["r"]]
+
+    def _list_names(self, item: Item) -> list[str]:
+        every = item.columns == (("l", "*"),)
+        return self.inputs["l"].schema.names if every else [item.name]
+
+    def _list_kept(self) -> list[Carried]:
+        """The left columns that stand outside of aggregates."""
+        schema = self.inputs["l"].schema
+        found = []
+        for item in self._items:
+            for _, name in item.columns:
+                names = schema.names if name == "*" else [name]
+                found += [find("l", [each], schema, f"select: {item.text!r}") for each in names]
+        return list(dict.fromkeys(found))
+
+    def _ask_types(self, texts: Sequence[str]) -> list[DataType]:
+        """The types that Spark gives to expressions over both sides."""
+        pair = self.inputs["l"].frame.alias("l").crossJoin(self.inputs["r"].frame.alias("r"))
+        try:
+            return [field.dataType for field in pair.selectExpr(*texts).schema.fields]
+        except AnalysisException as error:
+            raise StreamJoinError(_explain(error, ", ".join(texts))) from error
+
+    def _read_call(self, call: AggregateCall, type: DataType) -> Aggregate:
+        if call.op == "count_if" or (call.op == "count" and call.args and self._is_large(call.args[0])):
+            test = f"({call.args[0]})" + ("" if call.op == "count_if" else " IS NOT NULL")
+            call = AggregateCall("count", (f"CASE WHEN {test} THEN true END",))
+        elif call.op.startswith(("var", "stddev")):
+            call = replace(call, args=(f"CAST(({call.args[0]}) AS DOUBLE)",))
+        op = {"bool_and": "min", "bool_or": "max"}.get(call.op, call.op)
+        types = self._ask_types(call.args) if call.args else []
+        check_types(call, types)
+        operands = tuple(self._read_argument(text, of) for text, of in zip(call.args, types, strict=True))
+        return Aggregate(op, operands, to_arrow(type, UTC), call.known)
+
+    def _is_large(self, text: str) -> bool:
+        """Whether a value is more than a plain column of numbers: then only whether there is one is carried."""
+        column = self._find_column(text)
+        return column is None or not from_spark(column.type).is_machine
+
+    def _find_column(self, text: str) -> Carried | None:
+        return read_column(text, {side: self.inputs[side].schema for side in SIDES})
+
+    def _read_argument(self, text: str, type: DataType) -> Operand:
+        sides = find_sides(text, {side: self.inputs[side].schema.names for side in SIDES})
+        if len(sides) == 2:
+            return self._compile(text, type)
+        side: Side = "l" if sides == {"l"} else "r"
+        return Taken(side, self._carry(side, text, type))
+
+    def _compile(self, text: str, type: DataType) -> Computed:
+        """A value of both sides: Spark computes what speaks of one alone, cells the rest."""
+        left, right = (Schema.from_spark(self.inputs[side].schema) for side in SIDES)
+        expr = over_keys(bind_expression(text, left, right, self._ask_type), Keys(), guarded=False)
+        if expr is None:
+            raise StreamJoinError(
+                f"select: only Spark evaluates {text}, and a cell would have to for each pair of rows. Compute what "
+                "speaks of one side as columns before, and combine them by arithmetic and comparisons of numbers"
+            )
+        compiled = CompiledValues(expr)
+        left_at, right_at = (tuple(map(self._carry_key, keys)) for keys in (compiled.left, compiled.right))
+        return Computed(expr, left_at, right_at, to_arrow(type, UTC))
+
+    def _ask_type(self, sql: str) -> Type | None:
+        return from_spark(self._ask_types([sql])[0])
+
+    def _carry_key(self, key: Key) -> int:
+        sql = key.sql(lambda column: f"{column.side}.{quote_path(column.path)}")
+        return self._carry(key.side, sql, self._ask_types([sql])[0])
+
+    def _carry(self, side: Side, text: str, type: DataType) -> int:
+        """The place of a column as it is, or of one that Spark computes."""
+        if (column := self._find_column(text)) is not None:
+            return self._place(column)
+        known = {sql: carried for carried, sql in self._written.items() if carried.side == side}
+        if text not in known:
+            known[text] = Carried(side, (f"{_VALUE}{len(self._written)}",), type)
+            self._written[known[text]] = text
+        return self._place(known[text])
+
+    def _place(self, carried: Carried) -> int:
+        arguments = self._arguments[carried.side]
+        if carried not in arguments:
+            arguments.append(carried)
+        return arguments.index(carried)
+
+    def _compute_values(self) -> None:
+        """Add the computed columns to the inputs; what is hashed and shown stays as it was."""
+        for side in SIDES:
+            source = self.inputs[side]
+            values = [f"({sql}) AS {c.path[0]}" for c, sql in self._written.items() if c.side == side]
+            if values:
+                frame = source.frame.alias(side).selectExpr(f"{side}.*", *values)
+                self.inputs = {**self.inputs, side: replace(source, frame=frame)}
+
+    # What leaves the cells
+
+    def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
+        kept = [(self._internal_name(c), c.type, arrow_type(c, zone)) for c in self._kept]
+        return kept + [(f"{AGGREGATED}{at}", type, to_arrow(type, zone)) for at, type in enumerate(self._types)]
+
+    def _name_results(self, rows: DataFrame) -> DataFrame:
+        fields = ", ".join(f"{self._internal_name(c)} AS {quote_path(c.path)}" for c in self._kept)
+        row = [f"struct({fields}) AS l"] if fields else []
+        whole = rows.selectExpr(*row, *(f"{AGGREGATED}{at}" for at in range(len(self._types))), JOIN_TIME)
+        written = [
+            item.text if item.columns == (("l", "*"),) else f"{item.text} AS {quote_path([item.name])}"
+            for item in self._items
+        ]
+        try:
+            result = whole.selectExpr(*written, JOIN_TIME)
+            result.schema  # noqa: B018 - on Connect nothing is analyzed before
+        except AnalysisException as error:
+            raise StreamJoinError(_explain(error, ", ".join(written))) from error
+        return result
+
+
+def _explain(error: AnalysisException, written: str) -> str:
+    reason = (error.getMessage() or str(error)).partition("\n")[0]
+    return f"select: Spark does not understand {written}: {reason}. Columns are named as l.id and r.price"

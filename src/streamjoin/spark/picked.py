@@ -1,0 +1,44 @@
+"""An as-of join as a Spark plan: a join whose cells pick one of the matches."""
+
+from collections.abc import Sequence
+
+from streamjoin.layout import Layout
+from streamjoin.operators.expr import quote_name
+from streamjoin.plan.reduction import Direction, Pick
+from streamjoin.predicate import On
+from streamjoin.spark.build import Planned, read_join
+from streamjoin.spark.inputs import Frames
+from streamjoin.spec.duration import Duration
+from streamjoin.spec.how import How
+from streamjoin.spec.side import SIDES
+from streamjoin.spec.window import Window
+from streamjoin.sql.on import to_text
+from streamjoin.sql.select import find
+
+
+def plan_asof(
+    left: Frames,
+    right: Frames,
+    *,
+    by: Sequence[str],
+    on: On,
+    window: Window,
+    direction: Direction,
+    exact: bool,
+    how: How,
+    time: tuple[str, str],
+    delay: tuple[Duration | None, Duration | None],
+    select: Sequence[str] | None,
+    layout: Layout | None,
+    suffixes: tuple[str, str],
+    name: str,
+) -> Planned:
+    """Check the arguments of an as-of join of two streaming or two batch inputs."""
+    further = to_text(on)
+    condition = f"{to_text(by)} AND ({further})" if by else further
+    asked = read_join(left, right, condition, window, time, delay, name, inner=False)
+    shared = {find(side, [each], asked.inputs[side].schema, "by").path[0] for side in SIDES for each in by}
+    if select is None and by:
+        others = [each for each in asked.inputs["r"].schema.names if each not in shared]
+        select = ["l.*", *(f"r.{quote_name(each)}" for each in others)]
+    return Planned(asked, how, select, layout, suffixes, Pick(direction, exact))

@@ -295,7 +295,9 @@ class Planned:
             sql = guard(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
-        time, route = columns.add(source.micros), columns.add(hash_row(side, source.schema))
+        plain = quote_path([source.time])  # its microseconds, as Arrow holds them
+        time = columns.add(plain if plain in columns.sql else source.micros)
+        route = columns.add(hash_row(side, source.schema))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")

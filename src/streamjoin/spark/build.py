@@ -218,7 +218,7 @@ class Planned:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
-        frames, job = self._to_job()
+        frames, job = self.to_job()
         run = stream if self.is_streaming else backfill
         batch, given = not self.is_streaming, {side: frames[side] for side in self.sides}
         rows = run(job, given, *self._schemas(batch=batch))
@@ -229,10 +229,10 @@ class Planned:
 
     def waiting(self, checkpoint: str) -> DataFrame:
         """What waits in a checkpoint, as a batch of results."""
-        _, job = self._to_job()
+        _, job = self.to_job()
         return self._name_results(self._sort(read_waiting(self.spark, checkpoint, job, *self._schemas(batch=True))))
 
-    def _to_job(self) -> tuple[dict[Side, DataFrame], Job]:
+    def to_job(self) -> tuple[dict[Side, DataFrame], Job]:
         """Each side as its emitter is given it, and what every process is told."""
         frames, sources = {}, {}
         for side in SIDES:

@@ -52,9 +52,9 @@ def plan(
     delay: tuple[Duration | None, Duration | None],
     select: Sequence[str] | None,
     layout: Layout | None,
-    ordered: bool,
     suffixes: tuple[str, str],
     name: str,
+    ordered: bool = False,
 ) -> "Planned":
     """Check the arguments of a join of two streaming or two batch inputs."""
     asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)

@@ -42,14 +42,19 @@ def to_block(plan: Plan, side: Side, rows: Sequence[Row]) -> Block:
             np.array([row["ts"] for row in rows], np.int64),
             tuple(_key_column(key, side, rows) for key in plan.keys[side]),
             pa.RecordBatch.from_pylist([dict(row) for row in rows], plan.payload(side)),
-            route=hash_rows(rows),
+            route=hash_rows(side, rows),
         )
     )
 
 
-def hash_rows(rows: Iterable[Row]) -> np.ndarray:
+def hash_rows(side: str, rows: Iterable[Row]) -> np.ndarray:
     """The hashes that rows are routed by."""
-    return np.array([crc32(repr(content(row)).encode()) for row in rows], np.int64)
+    return np.array([tie(side, row) for row in rows], np.int64)
+
+
+def tie(side: str, row: Row) -> int:
+    """The hash of a row, also as the reference asks for it: of side "l" or "left"."""
+    return crc32(repr((side[0], content(row))).encode()) - (1 << 31)
 
 
 def send(block: Block) -> Block:
@@ -108,9 +113,9 @@ def _key_column(key: Key, side: Side, rows: Sequence[Row]) -> KeyColumn:
 
 def to_joined(plan: Plan, blocks: Iterable[pa.RecordBatch]) -> list[Joined]:
     """A worker's results as the reference gives them; a side whose time is NULL has no part in a result."""
-    split = len(plan.left)
+    split, width = len(plan.left), len(plan.columns)
     return [
-        Joined(_row(plan.left, values[:split]), _row(plan.right, values[split:-1]), values[-1])
+        Joined(_row(plan.left, values[:split]), _row(plan.right, values[split:width]), values[width])
         for batch in blocks
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     ]

@@ -77,11 +77,16 @@ class Replay:
 Contestant = Callable[[SparkSession, Replay, float], DataFrame]
 
 
-def ours(layout: Layout | str = "auto", on: str = ON, how: str = "inner") -> Contestant:
+def ours(
+    layout: Layout | str = "auto", on: str = ON, how: str = "inner", ordered: bool = False, counts: bool = False
+) -> Contestant:
+    """Our join; with `counts` in a window of as many rows as come in the window's seconds."""
+
     def build(spark: SparkSession, replay: Replay, window: float) -> DataFrame:
         left, right = replay.stream(spark, "left"), replay.stream(spark, "right")
-        within = sj.within(f"{window} seconds")
-        return sj.join(left, right, on=on, window=within, time="ts", delay="0 seconds", layout=layout, how=how)
+        kept = sj.last(round(window * replay.rate)) if counts else sj.within(f"{window} seconds")
+        options = {"delay": "0 seconds", "layout": layout, "how": how, "ordered": ordered}
+        return sj.join(left, right, on=on, window=kept, time="ts", **options)
 
     return build
 

@@ -40,7 +40,8 @@ def join(
     :param right: likewise; both sides are streaming, or both are batch.
     :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), a `Column` of such columns, or a list of names:
         of columns that are equal, and are one in the result, as with Spark's USING.
-    :param window: `within`, `between` or `tumbling`; None where `on` bounds the time between the rows.
+    :param window: `within`, `between`, `tumbling`, `last`, or ``last(...) & within(...)``; None where `on` bounds the
+        time between the rows.
     :param time: the event-time columns of left and right, timestamps; one name if it is the same.
     :param delay: how far a row may come behind the latest one of its stream and still count: one value, or one for each
         side. It is for inputs that have no watermark of their own; a batch join needs none.
@@ -48,7 +49,10 @@ def join(
     :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; what is not asked for is not kept.
     :param layout: which worker compares which pair: `Grid`, `Scale`, `Cell`, `Keyed`, or "auto" for one cell per
         shuffle partition, 16 at most, laid out by the condition (``explain`` says how and why).
-    :param ordered: not yet possible.
+    :param ordered: results come in one order, ``(join_time, left time, right time, ties)``, in one partition: the same
+        sequence for every way in which the same rows arrive, and after every restart. Each result waits until the
+        watermark has passed it. The ties are hashes of whole rows. A shuffle, a sort or a join that follows loses the
+        order (``docs/guides/order.md``).
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
@@ -56,6 +60,7 @@ def join(
     `join_time`, the later of the two times, which is its event time for operators that follow. An unmatched row of
     a preserved side is emitted once the watermark has passed the last time a partner could have; that is its
     `join_time`.
+    Under ``last(n)`` a row waits until the watermark has passed it: only then is it certain which rows came before it.
     Rows before the watermark of their micro-batch and rows without a time are dropped and counted. A part of `on` that
     speaks of one side alone keeps rows out of the join, but of a side that is preserved it only decides on matches.
 
@@ -116,7 +121,8 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
 
     A query ends (``trigger(availableNow=True)``) before the watermark has passed the last time at which its last rows
     could find a partner. Those of a preserved side wait in the checkpoint; given that and the arguments of `join`,
-    this reads them, as if no further row came. The checkpoint stays as it is: a query that goes on from it emits these
+    this reads them, as if no further row came. With ``ordered=True`` or a count window rows wait for their turn too:
+    what they would yield is among the results. The checkpoint stays as it is: a query that goes on from it emits these
     rows itself, or their matches.
 
     >>> from tempfile import mkdtemp
@@ -132,7 +138,7 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     if "of" in arguments:
         raise StreamJoinError("of: flush is for join alone; an aggregate's rows are emitted as the watermark moves on")
     planned, given = _plan("flush", left, right, arguments)
-    if not emits_unmatched(how_of(given["how"])):
+    if not (emits_unmatched(how_of(given["how"])) or planned.plan.holds):
         raise StreamJoinError(f"flush: a join of how={given['how']!r} emits no unmatched rows, so none wait")
     return planned.waiting(_read_path("flush", checkpoint, planned))
 
@@ -170,6 +176,6 @@ def _read_path(verb: str, checkpoint: Any, planned: "Planned") -> str:
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
-    if arguments["ordered"]:
-        raise StreamJoinError("ordered: ordered results are not yet possible on Spark; expected ordered=False")
-    return check_arguments(arguments)
+    if not isinstance(arguments["ordered"], bool):
+        raise StreamJoinError(f"ordered: got {arguments['ordered']!r}; expected True or False")
+    return {**check_arguments(arguments), "ordered": arguments["ordered"]}

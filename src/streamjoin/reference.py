@@ -21,6 +21,8 @@ from streamjoin.spec.how import HOWS, How
 from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 
 Row = Mapping[str, Any]
+Tie = Callable[[Literal["left", "right"], Row], int]
+"""Gives the tie of a row: 64 bits that stand for all it holds. On Spark it is a hash."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,20 @@ def join(
     how: How = "inner",
     *,
     time: tuple[str, str] = ("ts", "ts"),
+    tie: Tie = lambda *_: 0,
     ordered: bool = False,
     ended: bool = True,
 ) -> Result:
-    """Join two histories; with ``ended=False`` only what the last batch's watermark allows to be emitted."""
+    """Join two histories; with ``ended=False`` only what the last batch's watermark allows to be emitted.
+
+    With `ordered` the results are a sequence, and what later batches bring is behind it.
+    """
     if how not in HOWS:
         raise StreamJoinError(f"how: expected one of {', '.join(HOWS)}; got {how!r}")
     batches = list(batches)
     lefts, late_left, null_left = _admit([(b.watermark, b.left) for b in batches], time[0])
     rights, late_right, null_right = _admit([(b.watermark, b.right) for b in batches], time[1])
-    _number(lefts, rights)
+    _number(lefts, rights, tie)
 
     pairs = [(l, r) for l in lefts for r in rights if _in_window(window, l, r, lefts, rights) and on(l.row, r.row)]
     watermark = math.inf if ended else batches[-1].watermark if batches else None
@@ -105,7 +111,7 @@ def join(
                 rows.append(Joined(None, r.row, join_time))
 
     if ordered:
-        rows = sorted((j for j in rows if _has_passed(watermark, j.join_time)), key=lambda j: _order_of(j, time))
+        rows = sorted((j for j in rows if _has_passed(watermark, j.join_time)), key=lambda j: _order_of(j, time, tie))
     return Result(rows, late_left, late_right, null_left + null_right)
 
 
@@ -124,10 +130,11 @@ def _admit(arrivals: list[tuple[int | None, Iterable[Row]]], time: str) -> tuple
     return admitted, late, null
 
 
-def _number(lefts: list[_Admitted], rights: list[_Admitted]) -> None:
-    """Number the rows in the merged total order ``(t, left before right, content)``."""
-    both = [(row.t, 0, content(row.row), row) for row in lefts] + [(row.t, 1, content(row.row), row) for row in rights]
-    for position, (*_, row) in enumerate(sorted(both, key=lambda entry: entry[:3])):
+def _number(lefts: list[_Admitted], rights: list[_Admitted], tie: Tie) -> None:
+    """Number the rows in the merged total order ``(t, left before right, tie, content)``."""
+    both = [(row.t, 0, tie("left", row.row), content(row.row), row) for row in lefts]
+    both += [(row.t, 1, tie("right", row.row), content(row.row), row) for row in rights]
+    for position, (*_, row) in enumerate(sorted(both, key=lambda entry: entry[:4])):
         row.position = position
 
 
@@ -180,13 +187,15 @@ def _has_passed(watermark: float | None, t: float) -> bool:
     return watermark is not None and (watermark == math.inf or t < watermark)
 
 
-def _order_of(joined: Joined, time: tuple[str, str]) -> tuple[Any, ...]:
-    """``(join_time, t_l, t_r, content)``, an absent side first."""
+def _order_of(joined: Joined, time: tuple[str, str], tie: Tie) -> tuple[Any, ...]:
+    """``(join_time, t_l, t_r, tie_l, tie_r, contents)``, an absent side first."""
     left, right = joined.left, joined.right
     return (
         joined.join_time,
         _order(left and left[time[0]]),
         _order(right and right[time[1]]),
+        _order(left and tie("left", left)),
+        _order(right and tie("right", right)),
         content(left) if left else (),
         content(right) if right else (),
     )

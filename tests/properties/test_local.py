@@ -12,6 +12,7 @@ from hypothesis.strategies import DataObject, DrawFn
 
 from streamjoin import Cell, Grid, Handshake, Keyed, LocalJoin, Scale, between, reference, within
 from streamjoin.layout import Layout
+from streamjoin.local.intake import hash_rows
 from streamjoin.predicate import Schema, parse
 from streamjoin.reference import Batch, Joined, Row
 from streamjoin.spec.how import HOWS, How, sides_of
@@ -108,7 +109,14 @@ def joins(draw: DrawFn, layouts: Sequence[Layout], how: How, windows: Any = ANY_
 
 def expect(arguments: dict[str, Any], batches: Iterable[Batch], *, ended: bool) -> reference.Result:
     on, ordered = PREDICATES[arguments["on"]], sorts(arguments)
-    return reference.join(batches, on, arguments["window"], arguments["how"], ordered=ordered, ended=ended)
+    window, how = arguments["window"], arguments["how"]
+    return reference.join(batches, on, window, how, tie=tie, ordered=ordered, ended=ended)
+
+
+def tie(side: str, row: Row) -> int:
+    """The hash of a row as a join in this process has it."""
+    schema = SCHEMAS[SIDES.index(side[0])]
+    return int(hash_rows(pa.RecordBatch.from_pylist([dict(row)], schema), side[0])[0])
 
 
 def sorts(arguments: dict[str, Any]) -> bool:

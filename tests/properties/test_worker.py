@@ -25,7 +25,7 @@ from streamjoin.spec.how import HOWS, How
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between, Last, Tumbling, Window
 from streamjoin.worker import Worker, flags, ready, semi
-from tests.blocks import StateStore, arrow_schema, hash_rows, send, timed, to_block, to_joined, total
+from tests.blocks import StateStore, arrow_schema, hash_rows, send, tie, timed, to_block, to_joined, total
 from tests.strategies import ANY_WINDOW, HISTORIES, WINDOWS, History, arrivals, multiset, us
 
 LEFT = Schema({"ts": "timestamp", "x": "int", "y": "double"})
@@ -98,7 +98,7 @@ def run(worker: Worker, batches: Sequence[Batch]) -> list[Joined]:
 
 
 def expect(plan: Plan, batches: Sequence[Batch], *, ended: bool = True) -> reference.Result:
-    return reference.join(batches, plan.predicate, plan.window, plan.how, ended=ended)
+    return reference.join(batches, plan.predicate, plan.window, plan.how, tie=tie, ordered=plan.ordered, ended=ended)
 
 
 def check(plan: Plan, batches: Sequence[Batch], cut: int = 0) -> None:
@@ -312,7 +312,7 @@ def check_routes(plan: Plan, state: StateStore) -> None:
         if not name.startswith("f"):
             rows = Segment.from_bytes(entry, name).rows
             assert rows.route is not None
-            assert rows.route.tolist() == hash_rows(rows.payload.to_pylist()).tolist()
+            assert rows.route.tolist() == hash_rows("l" if "l" in name[:2] else "r", rows.payload.to_pylist()).tolist()
 
 
 # Counters

@@ -39,6 +39,7 @@ def check_results(runtime: Runtime) -> None:
             _compare(runtime.sink[id], results, f"in batch {runtime.log[id].arriving.number}, ")
     if len(history.joins) == 1:
         expected = _expect(first, given, marks)
+        _check_order(runtime, expected)
     else:
         runtime.hit("chain")
         results = _expect_by_batch(first, given, marks)
@@ -49,6 +50,16 @@ def check_results(runtime: Runtime) -> None:
         ]
         expected = _expect(history.joins[1], chained, marks)
     _compare(found, expected)
+
+
+def _check_order(runtime: Runtime, expected: Sequence[Result]) -> None:
+    """The results of batch after batch are the reference's sequence, where that is asked for."""
+    if runtime.history.joins[0].ordered:
+        found = [result for id in sorted(runtime.sequence) for result in runtime.sequence[id]]
+        wanted = list(map(repr, expected))
+        if sorted(found) == sorted(wanted) and found != wanted:
+            at = next(n for n, pair in enumerate(zip(found, wanted, strict=True)) if len({*pair}) > 1)
+            raise Wrong(f"out of order from result {at} on: {found[at]} came, not {wanted[at]}")
 
 
 def _tie(side: str, row: Row) -> int:
@@ -120,7 +131,9 @@ def _expect(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> l
     if join.reduction is not None:
         met = meet(_admit(join, given, marks), on, join.window, tie=partial(_tie, "r"), ended=False)
         return [result for each in met if (result := _reduce(join, each)) is not None]
-    found = reference.join(_admit(join, given, marks), on, join.window, join.how, ended=False)
+    found = reference.join(
+        _admit(join, given, marks), on, join.window, join.how, tie=_tie, ordered=join.ordered, ended=False
+    )
     return [_to_result(join, joined) for joined in found.rows]
 
 

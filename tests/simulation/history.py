@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from streamjoin import Cell
 from streamjoin.plan.reduction import Aggregates
 from streamjoin.spec.how import HOWS
 from streamjoin.spec.side import OTHER, Side
+from streamjoin.spec.window import Last
 from tests.simulation.faults import KINDS, RESTARTS, Fault
 from tests.simulation.joins import COLUMNS, MS, REDUCTIONS, WINDOWS, Join, choices, fitting, serves
 
@@ -113,9 +115,14 @@ def _draw_join(random: Random, lagging: tuple[Side, ...] = ()) -> Join:
     kind = random.choice(sorted({kind for kind, _ in pairs}))
     on = random.choice([on for each, on in pairs if each == kind])
     window = random.choice(random.choice(list(WINDOWS.values())))
-    join = Join(how, random.choice(fitting(how, kind, on)), window, on, lagging)
+    layout = random.choice(fitting(how, kind, on))
+    if isinstance(layout, Cell) and isinstance(window, Last):  # no slots of time
+        window = WINDOWS["within"][0]
+    join = Join(how, layout, window, on, lagging)
     reduced = replace(join, reduction=random.choice(random.choice(list(REDUCTIONS.values()))))
-    return reduced if how in ("inner", "left") and random.random() < 0.5 and serves(reduced) else join
+    if how in ("inner", "left") and random.random() < 0.5 and not isinstance(window, Last) and serves(reduced):
+        return reduced
+    return replace(join, ordered=random.random() < 0.3)
 
 
 def _draw_batches(

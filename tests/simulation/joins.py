@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, tumbling, within
+from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, between, last, tumbling, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.job import Job
 from streamjoin.layout import Layout, fit_plan
@@ -51,6 +51,8 @@ WINDOWS: dict[str, tuple[Window, ...]] = {
     "past": (between(us(-9 * MS), us(-2 * MS)),),
     "future": (between(us(2 * MS), us(8 * MS + 500)),),
     "tumbling": (tumbling(us(6 * MS)), tumbling(us(5 * MS), offset=us(2 * MS + 1))),
+    "last": (last(left=3, right=4), last(left=0, right=2)),
+    "last & time": (last(4) & within(us(6 * MS)), last(left=5, right=3) & tumbling(us(6 * MS))),
 }
 
 LAYOUTS: dict[str, tuple[Layout, ...]] = {
@@ -83,6 +85,7 @@ class Join:
     on: str
     lagging: tuple[Side, ...] = ()
     reduction: Reduction | None = None
+    ordered: bool = False
 
     @property
     def layout_kind(self) -> str:
@@ -95,7 +98,8 @@ class Join:
     def __str__(self) -> str:
         reduced = f", {self.reduction}" if self.reduction else ""
         lagging = f", lagging={''.join(self.lagging)}" if self.lagging else ""
-        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{reduced}"
+        ordered = ", ordered" if self.ordered else ""
+        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{ordered}{reduced}"
 
 
 def kind_of(kinds: dict[str, tuple[Any, ...]], value: Any) -> str:
@@ -134,6 +138,7 @@ def planned(join: Join) -> Planned:
         *(predicate, join.window, PAYLOADS["l"], PAYLOADS["r"], join.how),
         lagging=join.lagging,
         reduction=join.reduction,
+        ordered=join.ordered,
         block_rows=block_rows,
     )
     return Planned(

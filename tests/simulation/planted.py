@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin.flow import cell, emit, settle
+from streamjoin.flow import cell, emit, sequence, settle
 from streamjoin.flow.cache import segments
 from streamjoin.flow.cache.segments import SegmentCache
 from streamjoin.pane import Limit, Segment
@@ -28,6 +28,7 @@ from streamjoin.worker.best import Best
 from streamjoin.worker.flags import Flags
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.store import Store
+from streamjoin.worker.waiting import Waiting
 from tests.simulation.run import Tally, run_seeds
 
 Patch = pytest.MonkeyPatch
@@ -173,13 +174,12 @@ def a_timer_lost(patch: Patch) -> None:
 
 
 def _moved(patch: Patch, kind: type, by: int) -> None:
-    real = rounds.find_limit
+    real = stores.find_limit
 
-    def horizon(window: Any, side: Any, watermark: int | None, ranked: int) -> Limit:
-        limit = real(window, side, watermark, ranked)
+    def horizon(window: Any, side: Any, watermark: int | None, ranked: int, **ordered: bool) -> Limit:
+        limit = real(window, side, watermark, ranked, **ordered)
         return Limit(limit.time + by, limit.rank) if isinstance(window, kind) and watermark is not None else limit
 
-    patch.setattr(rounds, "find_limit", horizon)
     patch.setattr(stores, "find_limit", horizon)
 
 
@@ -194,14 +194,38 @@ def expiry_a_microsecond_late(patch: Patch) -> None:
 
 
 @plant
+def a_row_at_the_watermark_taken_for_ready(patch: Patch) -> None:
+    real = Waiting.release
+    patch.setattr(Waiting, "release", lambda self, watermark: real(self, watermark + 1))
+
+
+@plant
+def an_ordered_bucket_ended_at_the_watermark(patch: Patch) -> None:
+    real = stores.find_limit
+    patch.setattr(stores, "find_limit", lambda *given, **_: real(*given))
+
+
+@plant
+def ties_left_to_chance(patch: Patch) -> None:
+    def sort_by_time(keys: Any) -> Any:
+        return np.argsort(keys[0], kind="stable")
+
+    patch.setattr(sequence, "argsort_keys", sort_by_time)
+
+
+@plant
+def a_cell_that_counts_its_own_rows_alone(patch: Patch) -> None:
+    patch.setattr(cell.CellBatch, "_read_tally", lambda self, records: None)
+
+
+@plant
 def a_bucket_expired_milliseconds_early(patch: Patch) -> None:
-    real = rounds.find_limit
+    real = stores.find_limit
 
-    def early(window: Any, side: Any, watermark: int | None, ranked: int) -> Limit:
+    def early(window: Any, side: Any, watermark: int | None, ranked: int, **ordered: bool) -> Limit:
         moved = watermark + 3000 if watermark is not None and isinstance(window, Tumbling) else watermark
-        return real(window, side, moved, ranked)
+        return real(window, side, moved, ranked, **ordered)
 
-    patch.setattr(rounds, "find_limit", early)
     patch.setattr(stores, "find_limit", early)
 
 

@@ -70,7 +70,8 @@ class Runtime:
     def __init__(self, history: History, root: Path, hits: Hits) -> None:
         self.history, self.hits = history, hits
         self.log: list[Logged] = []
-        self.sink: dict[int, Counter[Result]] = {}
+        self.sink: dict[int, Counter[str]] = {}
+        self.sequence: dict[int, list[str]] = {}
         self.metrics: dict[tuple[int, int], list[CellMetrics]] = {}
         self.versions: dict[tuple[int, int], dict[int, Version]] = {
             (join, part): {0: {}} for join in range(len(history.joins)) for part in range(history.partitions)
@@ -170,6 +171,7 @@ class Runtime:
         if crash and crash.kind == "crash, state committed":
             raise Crash
         found = Counter(repr(result) for part in results for result in part)
+        self.sequence.setdefault(logged.id, [repr(result) for part in results for result in part])
         before = self.sink.setdefault(logged.id, found)  # 8
         assert before == found, (
             f"batch {logged.arriving.number} ran again and gave other results: {_diff(before, found)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from streamjoin.flow.emit import Sent, emit
 from streamjoin.flow.metrics import CellMetrics
+from streamjoin.flow.sequence import arrange
 from streamjoin.flow.settle import Answer, settle, unpack_results
 from streamjoin.layout import Grid
 from streamjoin.spec.side import Side
@@ -216,7 +217,11 @@ class Stage:
     # Settle
 
     def settle(self, answers: list[list[Answer]]) -> list[list[Result]]:
-        """The results of each task."""
+        """The results of each task; in order they come from one."""
+        if self._plan.ordered:
+            job = self._process().unpack(self._packed)
+            together = [answer for own in answers for answer in own]
+            return [list(self._sql.to_results(arrange(job, self._draw.sample(together, len(together)))))]
         if not self._plan.shared:
             return [
                 list(self._sql.to_results(r for answer in own for r in unpack_results(answer.block))) for own in answers

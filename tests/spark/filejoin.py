@@ -49,6 +49,7 @@ class FileJoin:
     on: str = f"abs(l.x - r.x) <= {BAND}"
     layout: str = "auto"
     how: str = "inner"
+    ordered: bool = False
     conf: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -92,6 +93,7 @@ class FileJoin:
             delay=self.delay,
             how=self.how,
             select=["l.id AS l", "r.id AS r"],
+            ordered=self.ordered,
             layout="auto" if self.layout == "auto" else parse_layout(self.layout),
         )
 
@@ -100,6 +102,21 @@ class FileJoin:
         rows = spark.read.parquet(str(self.sink)).where(f"coalesce(l, r) < {LAST}")
         found = rows.selectExpr("l", "r", "unix_micros(join_time) AS t").toArrow()
         return Counter(zip(*(found[name].to_pylist() for name in ("l", "r", "t")), strict=True))
+
+    def sequence(self) -> list[tuple[int | None, int | None, int]]:
+        """What the sink's files hold, in the order of the micro-batches that wrote them."""
+        found: list[tuple[int | None, int | None, int]] = []
+        logs = [log for log in Path(self.sink, "_spark_metadata").glob("*") if log.name.split(".")[0].isdigit()]
+        files: dict[str, int] = {}
+        for log in logs:  # one a micro-batch; a compacted one repeats those before it
+            for line in log.read_text().splitlines()[1:]:
+                path, batch = json.loads(line)["path"], int(log.name.split(".")[0])
+                files[path] = min(batch, files.get(path, batch))
+        for path in sorted(files, key=lambda path: files[path]):
+            table = pq.read_table(path.removeprefix("file://"))
+            times = table["join_time"].cast(pa.int64()).to_pylist()
+            found += zip(table["l"].to_pylist(), table["r"].to_pylist(), times, strict=True)
+        return [row for row in found if (row[0] if row[0] is not None else row[1]) < LAST]
 
 
 def write_inputs(home: Path, *, files: int = 10, rows: int = 300, first: int = 0, seed: int = 1) -> None:
@@ -150,6 +167,21 @@ def expected(home: Path, how: str = "inner") -> Pairs:
             ON abs(l.x - r.x) <= {BAND} AND abs(l.t - r.t) <= {window}"""
         ).fetchall()
     return Counter(rows)
+
+
+def expected_sequence(home: Path, how: str) -> list[tuple[int | None, int | None, int]]:
+    """The same in order; no two rows of a side have one time, so times decide."""
+    times = {
+        side: dict(zip(table["id"].to_pylist(), table["ts"].cast(pa.int64()).to_pylist(), strict=True))
+        for side in ("left", "right")
+        for table in [pq.read_table(Path(home, side))]
+    }
+
+    def order(row: tuple[int | None, int | None, int]) -> tuple[int, int, int]:
+        left, right, join_time = row
+        return join_time, *(-1 if n is None else times[side][n] for side, n in (("left", left), ("right", right)))
+
+    return sorted(expected(home, how).elements(), key=order)
 
 
 def main(told: FileJoin) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.damage import DAMAGES, damage, segment_files
-from tests.spark.filejoin import FileJoin, Pairs, expected, write_inputs, write_last
+from tests.spark.filejoin import FileJoin, Pairs, expected, expected_sequence, write_inputs, write_last
 from tests.spark.processes import Program, cluster, driver, pause
 
 OTHERS = ["Grid(2, 2)", "Scale(3)", "Cell(4)", "Keyed(8, spread=2)"]
@@ -128,6 +128,32 @@ def test_a_driver_killed_at_random_moments_goes_on_from_its_checkpoint(
     with driver(told) as program:
         program.finish()
     must_hold_exactly(told.results(spark), expected(tmp_path, how))
+
+
+@pytest.mark.parametrize(
+    ("files", "kills", "layout", "how"),
+    [
+        pytest.param(6, 1, "Grid(2, 2)", "full", marks=GUARANTEE),
+        pytest.param(20, 5, "auto", "left", marks=pytest.mark.slow),
+    ],
+)
+def test_ordered_results_are_one_sequence_whatever_is_killed(
+    tmp_path: Path, chance: random.Random, files: int, kills: int, layout: str, how: str
+) -> None:
+    told = job(tmp_path, files, SHORT, conf=CHATTY, layout=layout, how=how, ordered=True)
+    for kill in range(kills):
+        least = (files - 2) * (kill + 1) // (kills + 1)
+        with driver(told) as program:
+            program.wait_for(lambda least=least: told.batches_done >= least)
+            lost = lost_tasks(program)
+            while program.is_running and lost == lost_tasks(program) and told.batches_done <= least + 1:
+                pause(chance, 0.3)
+                if workers := program.python_workers():
+                    chance.choice(workers).kill()
+            pause(chance, 1.0)
+    with driver(told) as program:
+        program.finish()
+    assert told.sequence() == expected_sequence(tmp_path, how)
 
 
 @pytest.mark.parametrize(

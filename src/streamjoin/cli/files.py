@@ -24,7 +24,7 @@ from streamjoin.spark.jvm import read_file, write_file
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
-from streamjoin.spec.window import Window
+from streamjoin.spec.window import Both, Last, Window
 from streamjoin.sql.select import quote_path
 
 _MILLISECOND = UNITS["millisecond"]
@@ -66,7 +66,7 @@ class FileJoin:
             raise StreamJoinError(f"--flush: the time {local} is a local one; expected a timestamp with a zone")
         heartbeat, arguments = Heartbeat(f"{self._checkpoint}/flush"), self.arguments
         schemas = left.schema.json(), right.schema.json()
-        if emits_unmatched(how_of(arguments["how"])):
+        if waits(arguments):
             heartbeat.prepare(spark)
             sides = zip((left, right), arguments["time"], arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
@@ -117,12 +117,18 @@ class FileJoin:
         found = count(sum(p.matches for p in seen), "match", "matches")
         said = [f"{count(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
         if emitted is not None:
-            said.append(f"{count(emitted, 'row')} emitted unmatched by --flush")
+            unmatched = "" if _holds(self.arguments) else " unmatched"
+            said.append(f"{count(emitted, 'row')} emitted{unmatched} by --flush")
         elif seen and (waiting := seen[-1].waiting_rows):
             said.append(
                 f"{count(waiting, 'row is', 'rows are')} unmatched so far: emitted once the watermark has passed "
                 "the last time a partner can have, or now with --once --flush (rows of their time that come "
                 "afterwards are late)"
+            )
+        if seen and (held := seen[-1].held_rows):
+            said.append(
+                f"{count(held, 'row waits', 'rows wait')} for the watermark, so that all come in order: joined when "
+                "later rows arrive, or now with --once --flush"
             )
         console.print("\n".join(said), highlight=False, soft_wrap=True)
 
@@ -169,6 +175,15 @@ def find_checkpoint(out: str) -> str:
     return f"{out.rstrip('/')}/_checkpoint"
 
 
+def waits(arguments: dict[str, Any]) -> bool:
+    """Whether something of a join waits for the watermark: unmatched rows, or rows whose turn has not come."""
+    return _holds(arguments) or emits_unmatched(how_of(arguments["how"]))
+
+
+def _holds(arguments: dict[str, Any]) -> bool:
+    return arguments["ordered"] or isinstance(arguments["window"], Last | Both)
+
+
 def _in_milliseconds(trigger: str) -> str:
     """An interval as Spark reads it, which knows no short units."""
     return f"{microseconds(trigger, '--trigger') // _MILLISECOND} milliseconds"
@@ -180,8 +195,19 @@ def _parse(ddl: str) -> StructType:
     return schema
 
 
-def parse_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
-    """The one window that was given, or None."""
+def parse_window(
+    within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None, last_: int | None = None
+) -> Window | None:
+    """The one window of time that was given, with the count that was, or None."""
+    from streamjoin.spec.window import last
+
+    time = _parse_time_window(within_, between_, tumbling_)
+    if last_ is None:
+        return time
+    return last(last_) if time is None else last(last_) & time
+
+
+def _parse_time_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
     from streamjoin.spec.window import between, tumbling, within
 
     given = [name for name, v in (("within", within_), ("between", between_), ("tumbling", tumbling_)) if v]

@@ -62,6 +62,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--within", "within_", metavar="TIME", help='How far apart, such as "5 minutes".')
 @click.option("--between", "between_", nargs=2, metavar="LOWER UPPER", help="Bounds on the right time less the left.")
 @click.option("--tumbling", "tumbling_", metavar="TIME", help="Both in the same bucket of this length.")
+@click.option("--last", "last_", type=int, metavar="N", help="Among the last N rows; alone or with a window of time.")
 @click.option("--time", required=True, metavar="COLUMN[,COLUMN]", help="Event time: of both sides, or left,right.")
 @click.option("--delay", required=True, metavar="TIME[,TIME]", help="How late rows may come.")
 @click.option("--out", required=True, metavar="PATH", help="Directory for the results.")
@@ -85,10 +86,11 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     show_default=True,
     help="auto, a grid such as 2x3, Scale(4), Cell(4), Keyed(8), Keyed(8, spread=2).",
 )
+@click.option("--ordered", is_flag=True, help="Results in one order, each once the watermark has passed it.")
 @click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
 @click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
-@click.option("--flush", is_flag=True, help="With --once: in the end emit unmatched rows that still wait.")
+@click.option("--flush", is_flag=True, help="With --once: in the end emit what still waits.")
 @click.option("--explain", is_flag=True, help="Print the plan and end.")
 @DASHBOARD
 @PARTITIONS
@@ -98,6 +100,7 @@ def run(
     within_: str | None,
     between_: tuple[str, str] | None,
     tumbling_: str | None,
+    last_: int | None,
     explain: bool,
     master: str | None,
     partitions: int | None,
@@ -111,25 +114,25 @@ def run(
     stopped, or killed, goes on from its checkpoint.
     """
     need_spark()
-    from streamjoin.cli.files import FileJoin, find_checkpoint, parse_window
+    from streamjoin.cli.files import FileJoin, find_checkpoint, parse_window, waits
     from streamjoin.cli.layout import parse_layout
-    from streamjoin.spec.how import emits_unmatched, how_of
 
     try:
-        waits = emits_unmatched(how_of(o["how"]))
-        if o["flush"] and not (o["once"] and waits):
-            raise click.UsageError(
-                "--flush is for --once with --how left, right, full or left_anti: others emit no unmatched rows"
-            )
         arguments = {
             "on": o["on"],
-            "window": parse_window(within_, between_, tumbling_),
+            "window": parse_window(within_, between_, tumbling_, last_),
             "time": _split_sides("--time", o["time"]),
             "delay": _check_durations("--delay", *_split_sides("--delay", o["delay"])),
             "how": o["how"],
             "select": split_commas(o["select"]) if o["select"] else None,
             "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
+            "ordered": o["ordered"],
         }
+        if o["flush"] and not (o["once"] and waits(arguments)):
+            raise click.UsageError(
+                "--flush is for --once with --how left, right, full or left_anti, with --ordered or with --last: in "
+                "other joins nothing waits"
+            )
         _check_durations("--trigger", o["trigger"])
         schemas = o["left_schema"], o["right_schema"]
         knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))

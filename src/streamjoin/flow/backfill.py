@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from streamjoin.flow.emit import Sent, read_block
 from streamjoin.flow.job import Job
+from streamjoin.pane import Rows
 from streamjoin.plan import Block
 from streamjoin.spec.side import Side
 
@@ -31,21 +32,33 @@ def join_cells(job: Job, records: Iterable[Sent]) -> "Iterator[tuple[int, Iterat
 
     for cell, of_cell in groupby(records, key=lambda record: record.cell):
         worker = Worker(job.plan, journal=False)
-        for since, blocks in _cut_steps(of_cell):
-            yield cell, worker.process(blocks["l"], blocks["r"], since)
+        for since, blocks, tally in _cut_steps(of_cell):
+            yield cell, worker.process(blocks["l"], blocks["r"], since, tally if job.plan.counts else None)
         yield cell, worker.finish()
 
 
-def _cut_steps(records: Iterator[Sent]) -> Iterator[tuple[int | None, dict[Side, list[Block]]]]:
-    """Blocks put together into steps of about `STEP_ROWS` rows, each with the time of its first row."""
-    since, rows = None, 0
-    blocks: dict[Side, list[Block]] = {"l": [], "r": []}
+def _cut_steps(records: Iterator[Sent]) -> Iterator[tuple[int | None, dict[Side, list[Block]], dict[Side, list[Rows]]]]:
+    """Blocks and tallies put together into steps of about `STEP_ROWS` rows, each with the time of its first row."""
+    for records_of_step in _group_steps(records):
+        since = records_of_step[0][0].since
+        blocks: dict[Side, list[Block]] = {"l": [], "r": []}
+        tally: dict[Side, list[Rows]] = {"l": [], "r": []}
+        for record, block in records_of_step:
+            if record.is_tally:
+                tally[record.side].append(block.rows)
+            else:
+                blocks[record.side].append(block)
+        yield since, blocks, tally
+
+
+def _group_steps(records: Iterator[Sent]) -> Iterator[list[tuple[Sent, Block]]]:
+    step: list[tuple[Sent, Block]] = []
+    rows = 0
     for record in records:
-        since = since if rows else record.since
-        blocks[record.side].append(block := read_block(record))
+        step.append((record, block := read_block(record)))
         rows += len(block)
         if rows >= STEP_ROWS:
-            yield since, blocks
-            rows, blocks = 0, {"l": [], "r": []}
-    if rows:
-        yield since, blocks
+            yield step
+            step, rows = [], 0
+    if step:
+        yield step

@@ -8,15 +8,18 @@ the cache, or one by one from state where the cache lacks them.
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 
+import pyarrow as pa
+
 from streamjoin.flow.emit import Sent, read_block
 from streamjoin.flow.job import Job
 from streamjoin.flow.metrics import CellMetrics
+from streamjoin.flow.sequence import sort_results
 from streamjoin.flow.settle import Answer, answer, is_first_of_stripe
 from streamjoin.flow.state import Cache, Note, State
-from streamjoin.pane import Segment
+from streamjoin.pane import Rows, Segment
 from streamjoin.plan import Block, sort_blocks
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.worker import Worker
+from streamjoin.worker import Found, Worker
 
 
 def read_note(job: Job, state: State) -> Note | None:
@@ -58,15 +61,21 @@ class CellBatch:
         if self._job.plan.lags:  # then every batch concerns every cell, also one that only moves the watermark
             self._state.wake_after(self._watermark or 0)
         records = list(records)
-        blocks = self._read_blocks(records)
-        for found in worker.process(blocks["l"], blocks["r"], self._watermark):
-            for part in answer(self._job.layout, self._cell, found):
+        blocks = self._read_blocks(record for record in records if not record.is_tally)
+        for found in worker.process(blocks["l"], blocks["r"], self._watermark, self._read_tally(records)):
+            run = self._sort(found)
+            for part in answer(self._job.layout, self._cell, run):
                 paused = self._clock()
                 yield part
                 outside += self._clock() - paused
         uncached = self._store(worker)
         self._cache.check()
         yield self._measure(worker, records, blocks, uncached, outside)
+
+    def _sort(self, found: Found) -> Found:
+        """Results in order, where that is asked for; unmatched rows are sorted when they are settled."""
+        plan = self._job.plan
+        return sort_results(found, plan.order) if plan.ordered and isinstance(found, pa.RecordBatch) else found
 
     def _restore(self) -> Worker:
         note = read_note(self._job, self._state)
@@ -82,10 +91,16 @@ class CellBatch:
             return segment
         return self._state.get(name)
 
-    def _read_blocks(self, records: list[Sent]) -> dict[Side, list[Block]]:
+    def _read_tally(self, records: list[Sent]) -> dict[Side, list[Rows]] | None:
+        if not self._job.plan.counts:
+            return None
+        blocks = _sort_records(record for record in records if record.is_tally)
+        return {side: [read_block(record).rows for record in blocks if record.side == side] for side in SIDES}
+
+    def _read_blocks(self, records: Iterable[Sent]) -> dict[Side, list[Block]]:
         """The blocks of each side; in an order that is the same whichever way they came."""
         blocks: dict[Side, list[Block]] = {"l": [], "r": []}
-        for record in sorted((r for r in records if r.block is not None), key=lambda r: (r.side, r.part, r.seq)):
+        for record in _sort_records(records):
             blocks[record.side].append(read_block(record))
         for side in self._job.plan.shared:  # cells must number the same rows alike, also if a task is tried again
             blocks[side] = sort_blocks(blocks[side])
@@ -126,6 +141,7 @@ class CellBatch:
             matches=last.matches,
             state_rows=size.live_left + size.live_right + size.waiting_left + size.waiting_right,
             state_bytes=size.bytes,
+            held_rows=size.held,
             segments=size.segments,
             uncached_segments=uncached,
             rows_sent=sum(map(len, arrived)),
@@ -138,3 +154,7 @@ class CellBatch:
             worker_seconds=self._clock() - self._started - outside,
             probe_seconds=last.probe_seconds,
         )
+
+
+def _sort_records(records: Iterable[Sent]) -> list[Sent]:
+    return sorted((r for r in records if r.block is not None), key=lambda r: (r.side, r.part, r.seq))

@@ -51,6 +51,7 @@ class CheckpointKey:
             "conjuncts": "\n".join(f"{conjunct.kind} {conjunct}" for conjunct in plan.predicate.conjuncts),
             "how": plan.how,
             "window": str(plan.window),
+            "ordered": str(plan.ordered),
             "layout": str(layout),
             "partitions": str(partitions),
             "routing": str(ROUTING),

@@ -2,7 +2,8 @@
 
 A block goes as the bytes of a segment; no row becomes a Python object. The task of partition 0 sends every cell a
 header besides, so that a cell without new rows expires what the watermark has passed and reports its load, and one to
-`PLAN_CELL`, where the checkpoint's key is kept.
+`PLAN_CELL`, where the checkpoint's key is kept. Under a count window every cell is told of every row: a tally, time and
+hash of each, goes to all of them.
 
 Emitters load neither Numba nor the worker: their processes start before the first row is joined.
 """
@@ -30,7 +31,8 @@ class Sent(NamedTuple):
     """A block on its way to a cell, or a header, which has none.
 
     `part` and `seq` number the emitting tasks and their blocks, `since` is the time of the block's first row, `invalid`
-    counts rows without a time. `first` marks the one copy by which rows are counted.
+    counts rows without a time. `first` marks the one copy by which rows are counted. A block that neither probes nor is
+    stored is a tally.
     """
 
     cell: int
@@ -44,6 +46,11 @@ class Sent(NamedTuple):
     first: bool = False
     block: bytes | pa.Buffer | None = None
 
+    @property
+    def is_tally(self) -> bool:
+        """Whether this tells of rows that went to any cell."""
+        return self.block is not None and not (self.probes or self.stores)
+
 
 def emit(
     job: Job, side: Side, batches: Iterator[pa.RecordBatch], part: int, block_rows: int = BLOCK_ROWS
@@ -55,6 +62,8 @@ def emit(
         invalid += nulls
         if len(rows):
             yield _send_blocks(side, rows, route(side, rows, hashes), part, numbers)
+            if job.plan.counts:
+                yield _send_tally(side, rows, job.layout.cells, part, next(numbers))
     headers = [Sent(0, side, part, invalid=invalid)] if invalid else []
     if part == 0:
         headers += [Sent(cell, side, part) for cell in (*range(job.layout.cells), PLAN_CELL)]
@@ -91,6 +100,14 @@ def _send_blocks(side: Side, rows: Rows, parts: Iterator[Part], part: int, numbe
         block, since = segment.to_bytes(), segment.low.time
         for copy in routed.copies:
             yield Sent(copy.cell, side, part, seq, since, 0, copy.probes, copy.stores, copy.first, block)
+
+
+def _send_tally(side: Side, rows: Rows, cells: int, part: int, seq: int) -> Iterator[Sent]:
+    """Time and hash of rows to all cells, where they neither probe nor are stored."""
+    tally = Segment("", Rows(rows.time, (), no_columns(len(rows)), route=rows.route))
+    block, since = tally.to_bytes(), tally.low.time
+    for cell in range(cells):
+        yield Sent(cell, side, part, seq, since, block=block)
 
 
 def read_block(record: Sent) -> Block:

@@ -41,6 +41,11 @@ class CellMetrics:
     state_rows: int = field(metadata=_metric("level", _HELD))
     state_bytes: int = field(metadata=_metric("level", _HELD))
     segments: int = field(metadata=_metric("level", _HELD))
+    held_rows: int = field(
+        metadata=_metric(
+            "level", "rows that the watermark has not passed: where order matters they wait, each counted once"
+        )
+    )
     uncached_segments: int = field(
         metadata=_metric(
             "level",

@@ -92,7 +92,6 @@ def settle(
     With `in_order`, answers come by stripe and page, and a page is settled when it is over. Answers beyond what is held
     in memory go to a file in `scratch`.
     """
-    assert isinstance(layout, Grid)
     waiting = Answers(scratch)
     try:
         for cell, stripe, page, block in answers:
@@ -107,8 +106,9 @@ def settle(
         waiting.close()
 
 
-def _settle_pages(layout: Grid, waiting: Answers) -> Iterator[pa.RecordBatch]:
+def _settle_pages(layout: Layout, waiting: Answers) -> Iterator[pa.RecordBatch]:
     for (stripe, _), cells in waiting.pages():
+        assert isinstance(layout, Grid)
         first, *others = layout.stripe("l", stripe) if stripe < layout.m else layout.stripe("r", stripe - layout.m)
         if first in cells and all(cell in cells for cell in others):  # else in some cell every row is matched
             ranks = [[ranks for ranks, _ in _read_ranks(cells[cell])] for cell in others]

@@ -45,7 +45,7 @@ class Part:
     copies: tuple[Copy, ...]
 
 
-ROUTING = 2
+ROUTING = 3
 """Goes up when rows of the same content would go elsewhere: state that was routed otherwise is not gone on with."""
 
 Router: TypeAlias = "Callable[[Side, Rows, Hashes], Iterator[Part]]"
@@ -135,7 +135,10 @@ def slot_length(window: Window, side: Side, slots: int) -> int:
             return slot_length(window.time, side, slots)
         case _:
             assert isinstance(window, Last)
-            raise StreamJoinError(f"layout: {window} has no length in time to be cut into slots; take Grid or Scale")
+            raise StreamJoinError(
+                f"layout: Cell stores rows by slots of time, and {window} has no length in time to be cut into them; "
+                "take Scale with as many cells, or Grid(m, n)"
+            )
     return max(1, stay // slots)
 
 

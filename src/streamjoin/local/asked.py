@@ -88,7 +88,8 @@ class Asked:
         using = () if isinstance(on, str) or callable(on) else tuple(on)
         self._fields = result_fields(structs, select, suffixes, how, using)
         needed = [carried for field in self._fields for carried in field.sources]
-        if isinstance(window, Last | Both):  # rows of one time are put in order by all that they hold
+        if isinstance(window, Last | Both):  # rows of one time are put in order by their hash, then by all they hold
+            self._hashed = True
             needed += [find(side, (name,), structs[side], "") for side in SIDES for name in schemas[side].names]
         self._carried: dict[Side, list[Carried]] = {
             side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES

@@ -173,7 +173,7 @@ class _Collector:
     ) -> None:
         self._fresh, self._working, self._reported = fresh, workers, reported
         self._matches = {
-            (worker, side): (Matches(engine.output, side, mine.probing.payload), list[pa.RecordBatch]())
+            (worker, side): (Matches(engine.output, side, mine.probing), list[pa.RecordBatch]())
             for worker in range(workers)
             for side, mine in fresh.items()
         }
@@ -188,7 +188,7 @@ class _Collector:
             matches, results = self._matches[entries.worker, entries.side]
             pairs, stored = entries.pairs, entries.segment.rows
             times = np.maximum(self._fresh[entries.side].probing.time[pairs.probe], stored.time[pairs.build])
-            results += matches.add(pairs.probe, stored.payload, pairs.build, times)
+            results += matches.add(pairs.probe, stored, pairs.build, times)
 
     def results(self) -> list[pa.RecordBatch]:
         """All results, in the order of workers."""

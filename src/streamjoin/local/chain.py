@@ -33,7 +33,7 @@ from streamjoin.pane.order import argsort_rows
 from streamjoin.plan import Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
-from streamjoin.worker.expiry import ENDED, Times, find_limit, ranks_of
+from streamjoin.worker.expiry import ENDED, Evictors, Times, find_limit, ranks_of
 from streamjoin.worker.output import Output
 from streamjoin.worker.ready import count_kept, find_rank_ranges
 from streamjoin.worker.store import Fetch
@@ -207,7 +207,7 @@ class ChainEngine(Engine):
             ranges = None
             if self.plan.counts:
                 kept = count_kept(self.plan.window, other)
-                ranges = find_rank_ranges(side, rows.time, times[other], came[other], kept)
+                ranges = find_rank_ranges(side, rows.time, Evictors(times[other], came[other]), kept)
             given[side] = self._kept[side].add(rows, ranges)
         merged = np.sort(np.concatenate(list(times.values())))
         starts = dict.fromkeys(SIDES, 0)
@@ -259,7 +259,7 @@ class ChainEngine(Engine):
         order = np.lexsort((right, left, times))
         size = self.plan.block_rows
         return [
-            self._output.build([*kept["l"].take(left[at]), *kept["r"].take(right[at])], times[at])
+            self._output.build([*kept["l"].take(left[at]), *kept["r"].take(right[at])], times[at], {})
             for start in range(0, len(order), size)
             if len(at := order[start : start + size])
         ]
@@ -279,7 +279,7 @@ class ChainEngine(Engine):
         left, right = (sum(len(node.windows[side]) for node in self._nodes) for side in SIDES)
         nbytes = sum(block.nbytes for kept in self._kept.values() for block in kept.blocks)
         waiting = {side: self._entrance.count_waiting(side) for side in SIDES}
-        return Size(left, right, waiting["l"], waiting["r"], 0, 0, 2 * len(self._nodes), nbytes)
+        return Size(left, right, waiting["l"], waiting["r"], sum(waiting.values()), 0, 0, 2 * len(self._nodes), nbytes)
 
     def to_state(self) -> State:
         """The rows in the chain, and which node has which: at rest, consecutive ones."""

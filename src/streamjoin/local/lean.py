@@ -136,7 +136,7 @@ class LeanEngine(Engine):
         left, right = (
             (mine.take(probes), theirs.take(slots)) if side == "l" else (theirs.take(slots), mine.take(probes))
         )
-        return self._output.build([*left, *right], np.maximum(mine.time[probes], theirs.time[slots]))
+        return self._output.build([*left, *right], np.maximum(mine.time[probes], theirs.time[slots]), {})
 
     # Sizes and state
 
@@ -145,7 +145,7 @@ class LeanEngine(Engine):
         """What the rings hold."""
         left, right = (sum(map(len, self._rings[side])) for side in SIDES)
         rings = [ring for side in SIDES for ring in self._rings[side]]
-        return Size(left, right, 0, 0, 0, 0, len(rings), sum(ring.nbytes for ring in rings))
+        return Size(left, right, 0, 0, 0, 0, 0, len(rings), sum(ring.nbytes for ring in rings))
 
     def to_state(self) -> State:
         """The rows of every ring, and whose turn it is."""

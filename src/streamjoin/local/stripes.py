@@ -27,10 +27,11 @@ from streamjoin.pane import NO_TIME, Limit, Rows, Segment, gather
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
-from streamjoin.worker.expiry import ENDED, Evictors
+from streamjoin.worker import ready as waiting
+from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.output import Output
-from streamjoin.worker.ready import split_rounds
-from streamjoin.worker.round import Fresh, Round, get_times
+from streamjoin.worker.ready import Arrived, split_rounds
+from streamjoin.worker.round import Fresh, Round
 from streamjoin.worker.store import Fetch, Store
 
 Stripe = tuple[Side, int]
@@ -109,10 +110,10 @@ class Stripes(Engine):
             if block is not None:
                 self._latest = max(self._latest, block.rows.zones.high.time or 0)
                 if self.plan.counts:
-                    self._lines[side].wait(block)
+                    self._lines[side].waiting.add(block)
         found: list[pa.RecordBatch] = []
         if not self.plan.counts:
-            found = self._run_round(arrived, watermark)
+            found = self._run_round({side: waiting.Ready(block) for side, block in arrived.items()}, watermark)
         elif watermark is not None:
             for until, ready in split_rounds(self.plan.window, self._lines, watermark):
                 found += self._run_round(ready, until)
@@ -123,15 +124,15 @@ class Stripes(Engine):
         """The input has ended: decide every row that waits."""
         return self.run({}, ENDED)
 
-    def _run_round(self, arrived: Mapping[Side, Block | None], watermark: int | None) -> list[pa.RecordBatch]:
-        evictors = {side: Evictors(get_times(arrived[side]), self._stores[side, 0].ranked) for side in SIDES}
+    def _run_round(self, arrived: Arrived, watermark: int | None) -> list[pa.RecordBatch]:
         dealt = {
             (side, at): block
             for side in SIDES
-            if (whole := arrived[side]) is not None
+            if (whole := arrived[side].block) is not None
             for at, block in enumerate(self.dealer.deal(side, whole, whole=self.plan.counts))
         }
-        alone = sum(len(block) for block in arrived.values() if block is not None) <= FEW
+        blocks = [each.block for each in arrived.values() if each.block is not None]
+        alone = sum(map(len, blocks)) <= FEW
 
         def round_of(stores: Mapping[Side, Store], cell: int = 0, **more: Any) -> Round:
             rest = (self.output, stores, Counters(), watermark, self._watermark, self._latest)
@@ -139,9 +140,12 @@ class Stripes(Engine):
 
         def prepare(stripe: Stripe) -> Ready:
             side, store = stripe[0], self._stores[stripe]
-            block, meets = dealt.get(stripe), arrived[OTHER[side]] is not None
+            block, meets = dealt.get(stripe), arrived[OTHER[side]].block is not None
             steps = round_of({side: store})
-            fresh = None if block is None else steps.prepare(side, block, evictors[OTHER[side]], meets=meets)
+            evictors = arrived[OTHER[side]].evictors
+            fresh = None if block is None else steps.prepare(side, block, evictors, meets=meets)
+            if self.plan.counts:
+                store.extend_ranks(arrived[side].evictors.stop)
             return Ready(fresh, store.segments if meets else (), steps.find_limit(side))
 
         stripes = list(self._stores)
@@ -150,13 +154,15 @@ class Stripes(Engine):
         def finish(stripe: Stripe) -> list[pa.RecordBatch]:
             side, (fresh, _, limit) = stripe[0], ready[stripe]
             steps = round_of({side: self._stores[stripe]})
-            unmatched = list(steps.expire(side, fresh, limit, evictors[side]))
+            unmatched = list(steps.expire(side, fresh, limit, arrived[side].evictors))
             steps.store(side, fresh, limit)
             return unmatched
 
-        found = self._probe(ready, round_of, alone=alone) if any(arrived.values()) else []
+        found = self._probe(ready, round_of, alone=alone) if blocks else []
         for batches in self.pool.run(finish, stripes, alone=alone):
             found += batches
+        for side in SIDES if self.plan.counts else ():
+            self._lines[side].extend_ranks(arrived[side].evictors.stop)
         return found
 
     def _probe(self, ready: Mapping[Stripe, Ready], round_of: Callable[..., Round], *, alone: bool) -> list[Any]:
@@ -186,10 +192,10 @@ class Stripes(Engine):
         """What is stored now, each row once."""
         live = {side: sum(s.live for (of, _), s in self._stores.items() if of == side) for side in SIDES}
         undecided = {side: sum(s.undecided for (of, _), s in self._stores.items() if of == side) for side in SIDES}
-        waiting = {side: sum(map(len, self._lines[side].waiting.values())) for side in SIDES}
+        waiting = {side: len(self._lines[side].waiting) for side in SIDES}
         every = [*self._stores.values(), *self._lines.values()]
         return Size(
-            *(live["l"], live["r"], waiting["l"], waiting["r"], undecided["l"], undecided["r"]),
+            *(live["l"], live["r"], waiting["l"], waiting["r"], sum(waiting.values()), undecided["l"], undecided["r"]),
             sum(store.segment_count for store in every),
             sum(store.nbytes for store in every),
         )

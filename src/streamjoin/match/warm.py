@@ -27,6 +27,7 @@ from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.kernel.ruler import Ruler
+from streamjoin.kernel.sort import argsort_keys, find_places
 from streamjoin.kernel.strings import Strings, contains, ends_with, like, starts_with, substrings
 from streamjoin.match.dimension import Dimension, TimeBand
 from streamjoin.match.matcher import Matcher, Pairs
@@ -80,6 +81,7 @@ def warm_join(predicate: Predicate, window: Window) -> None:
     """Compile what a join may need: first what its first rows do, then what later ones may."""
     for kind in (_FIRST, *_LATER):
         _meet(predicate, window, kind)
+    _compile_sort()
 
 
 def warm_in_background(predicate: Predicate, window: Window) -> None:
@@ -156,7 +158,7 @@ def everything() -> list[Callable[[], None]]:
     steps += [
         partial(step, np.zeros(2, x), np.zeros(2, y)) for x, y in codes for step in (_compile_buckets, _compile_loops)
     ]
-    return [*steps, *_string_steps()]
+    return [*steps, *_string_steps(), _compile_sort]
 
 
 def _compile_values(name: str) -> None:
@@ -189,6 +191,13 @@ def _compile_loops(x: Any, y: Any) -> None:
     ordered, chunk = Ordered.build(x, row), Chunk(4)
     count = ordered.probe(*ordered.ranges(x, x), chunk, np.zeros(2, np.int64))
     refine(chunk.probe, chunk.build, count, *(x, *hot_x))
+
+
+def _compile_sort() -> None:
+    """What count windows and ordered results need."""
+    keys = np.zeros((2, 2), np.int64)
+    argsort_keys(keys)
+    find_places(keys, keys)
 
 
 def _string_steps() -> Iterator[Callable[[], None]]:

@@ -1,10 +1,11 @@
-"""The order that count windows count in: by time, and among rows of one time by content.
+"""The law's order: by time, among rows of one time by the hash of the whole row (the tie), then by content.
 
 Content compares column by column, payload first, then keys: NULL first, NaN last and equal to itself, -0.0 before
-0.0. Only rows that share their time are compared by content, and only types that Arrow cannot sort become Python
+0.0. Only rows that share time and tie are compared by content, and only types that Arrow cannot sort become Python
 objects.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,21 +18,45 @@ from streamjoin.pane.rows import Rows
 
 
 def argsort_rows(rows: Rows) -> NDArray[np.int64]:
-    """The positions of the rows in ``(time, content)`` order."""
-    by_time = np.argsort(rows.time, kind="stable")
-    times = rows.time[by_time]
-    same = times[1:] == times[:-1]
+    """The positions of the rows in ``(time, tie, content)`` order; rows that were not hashed have no ties."""
+    columns = [rows.time] if rows.route is None else [rows.time, rows.route]
+
+    def argsort_among(among: NDArray[np.int64]) -> NDArray[np.int64]:
+        tied = rows.take(among)
+        content = [*tied.payload.columns, *map(_to_arrow, tied.keys)]
+        return argsort_content([column[among] for column in columns], content)
+
+    return sort_ties(argsort_columns(columns), columns, argsort_among)
+
+
+def argsort_columns(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The positions of rows in the order of these columns: the later ones decide where all before are equal."""
+    first, *later = columns
+    order = np.argsort(first, kind="stable")
+    return sort_ties(order, [first], lambda among: np.lexsort([column[among] for column in (*later[::-1], first)]))
+
+
+def sort_ties(
+    order: NDArray[np.int64],
+    columns: Sequence[NDArray[np.int64]],
+    argsort: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Sort what an order of rows left undecided: `argsort` is given the rows that equal another in all columns."""
+    same = np.ones(max(len(order) - 1, 0), np.bool_)
+    for column in columns:
+        same &= column[order[1:]] == column[order[:-1]]
+    if not same.any():
+        return order
     tied = np.append(same, False) | np.append(False, same)
-    if not tied.any():
-        return by_time
-    among = by_time[tied]
-    by_time[tied] = among[_argsort_content(rows.take(among))]  # ties fill the same places, one time after the other
-    return by_time
+    among = order[tied]
+    order[tied] = among[argsort(among)]  # ties fill the same places, one group after the other
+    return order
 
 
-def _argsort_content(rows: Rows) -> NDArray[np.int64]:
-    columns = [pa.array(rows.time)]
-    for column in (*rows.payload.columns, *map(_to_arrow, rows.keys)):
+def argsort_content(first: Sequence[NDArray[np.int64]], content: Sequence[pa.Array]) -> NDArray[np.int64]:
+    """The positions of rows in the order of these numbers, and where they are equal in that of the content."""
+    columns = list(map(pa.array, first))
+    for column in content:
         columns += _to_sortable(column)
     table = pa.table(dict(zip(map(str, range(len(columns))), columns, strict=True)))
     order: NDArray[np.int64] = pc.sort_indices(table, [(name, "ascending") for name in table.column_names]).to_numpy()

@@ -72,6 +72,10 @@ class Rows:
         rows.remember(self.zones.with_rank(first, len(self)), self.source if whole else None)
         return rows
 
+    def with_ranks(self, ranks: NDArray[np.int64]) -> "Rows":
+        """The same rows with these ranks."""
+        return self.with_rank(int(ranks[0])) if _is_consecutive(ranks) else replace(self, rank=ranks)
+
     def remember(self, zones: Zones, source: Any) -> None:
         """Take over what is known of these rows already: their zones, and the container that they lie in."""
         self.__dict__.update(zones=zones, source=source)
@@ -138,6 +142,10 @@ class Rows:
         extents = [_find_extent(array) for array in arrays if array is not None]
         extents += [(b.address, b.address + b.size) for column in arrow for b in _iter_buffers(column)]
         return _count_covered(extents)
+
+
+def _is_consecutive(ranks: NDArray[np.int64]) -> bool:
+    return len(ranks) > 0 and bool((np.diff(ranks) == 1).all())
 
 
 def view_columns(payload: Any, shared: Mapping[str, int]) -> dict[str, NDArray[Any]]:

@@ -25,6 +25,7 @@ def describe_plan(plan: Plan) -> dict[str, Data]:
         "conjuncts": [_describe_conjunct(conjunct) for conjunct in plan.predicate.conjuncts],
         "how": plan.how,
         "window": _describe_window(plan.window),
+        "ordered": plan.ordered,
     }
     if plan.reduction is not None:
         parts["reduction"] = _describe_reduction(plan.reduction)

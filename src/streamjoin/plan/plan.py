@@ -32,6 +32,8 @@ class Plan:
     """Preserved sides whose rows meet the other side in several workers: unmatched in one, matched in another."""
     lagging: tuple[Side, ...] = ()
     """Sides whose rows may lie before the watermark of their batch, though not before that of the batch before."""
+    ordered: bool = False
+    """Whether rows are held until they are ready, and results carry what they are sorted by."""
     reduction: Reduction | None = None
     """What is made of all that a left row met; None for the matches themselves."""
     kernel: str = "auto"
@@ -66,8 +68,15 @@ class Plan:
 
     @property
     def output(self) -> pa.Schema:
-        """The schema of the results: payload columns, then the join time in microseconds."""
-        return pa.schema([*((field.name, field.type) for field in self.columns), ("join_time", pa.int64())])
+        """The schema of the results: payload columns, the join time in microseconds, what else they are sorted by."""
+        payload = [(field.name, field.type) for field in self.columns]
+        return pa.schema([*payload, *((name, pa.int64()) for name in self.order)])
+
+    @property
+    def order(self) -> list[str]:
+        """The columns that results are sorted by, the last ones of the output; unordered ones have the time alone."""
+        parts = ("time", "tie") if self.ordered else ()
+        return ["join_time", *(f"__{part}_{side}" for part in parts for side in sides_of(self.how))]
 
     @cached_property
     def keys(self) -> dict[Side, list[Key]]:
@@ -78,6 +87,11 @@ class Plan:
     def counts(self) -> bool:
         """Whether the window counts rows, so that rows must be put in order first."""
         return isinstance(self.window, Last | Both)
+
+    @property
+    def holds(self) -> bool:
+        """Whether rows are held until they are ready: the watermark has passed them."""
+        return self.counts or self.ordered
 
     def preserves(self, side: Side) -> bool:
         """Whether results depend on which rows of this side are matched, or on all that they match."""
@@ -99,5 +113,5 @@ class Plan:
 
     @property
     def lags(self) -> bool:
-        """Whether results may lie before the watermark of their batch: unmatched rows come after their time."""
-        return bool(self.lagging) or self.reduction is not None or emits_unmatched(self.how)
+        """Whether results may lie before the watermark of their batch: unmatched and held rows come late."""
+        return bool(self.lagging) or self.reduction is not None or emits_unmatched(self.how) or self.holds

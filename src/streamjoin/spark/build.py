@@ -8,7 +8,7 @@ from itertools import takewhile
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, MapType, StructField, StructType, TimestampType
+from pyspark.sql.types import DataType, LongType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
@@ -26,9 +26,10 @@ from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
-from streamjoin.spark.fields import arrow_type, is_hashable
+from streamjoin.spark.fields import arrow_type
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
+from streamjoin.spark.rowhash import hash_row
 from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
@@ -53,10 +54,11 @@ def plan(
     layout: Layout | None,
     suffixes: tuple[str, str],
     name: str,
+    ordered: bool = False,
 ) -> "Planned":
     """Check the arguments of a join of two streaming or two batch inputs."""
-    asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner")
-    return Planned(asked, how, select, layout, suffixes)
+    asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)
+    return Planned(asked, how, select, layout, suffixes, ordered=ordered)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def read_join(
     name: str,
     *,
     inner: bool,
+    counts: bool = False,
 ) -> Asked:
     """Read the inputs and the condition; of an inner join parts of it may be left to Spark."""
     inputs = {
@@ -108,8 +111,8 @@ def read_join(
             raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
         window, predicate = implied
     predicate = predicate.prefer_worker() if inner else predicate.require_worker()
-    if isinstance(window, Last | Both):
-        raise StreamJoinError(f"window: {window} counts rows, which is not yet possible on Spark; give a time window")
+    if isinstance(window, Last | Both) and not counts:
+        raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
     return Asked(spark, inputs, predicate, window, name, names_of(on))
 
@@ -163,6 +166,8 @@ class Planned:
         layout: Layout | None,
         suffixes: tuple[str, str],
         reduction: Reduction | None = None,
+        *,
+        ordered: bool = False,
     ) -> None:
         self.spark, self.inputs, self.window, self._name = asked.spark, asked.inputs, asked.window, asked.name
         inputs, predicate, window = asked.inputs, asked.predicate, asked.window
@@ -181,7 +186,9 @@ class Planned:
             pa.schema([(self._internal_name(c), arrow_type(c, UTC)) for c in self.carried[side]]) for side in SIDES
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
-        plan = Plan(self.predicate, window, left, right, how, lagging=lagging, reduction=self._reduction)
+        plan = Plan(
+            *(self.predicate, window, left, right, how), lagging=lagging, ordered=ordered, reduction=self._reduction
+        )
         self.partitions = int(read_setting(self.spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or choose_layout(plan, self.partitions)
         self.plan = fit_plan(self.layout, plan)
@@ -213,15 +220,17 @@ class Planned:
             compile_ahead(self.spark, self.plan)
         frames, job = self.to_job()
         run = stream if self.is_streaming else backfill
-        result = self._name_results(run(job, {side: frames[side] for side in self.sides}, *self._schemas()))
+        batch, given = not self.is_streaming, {side: frames[side] for side in self.sides}
+        rows = run(job, given, *self._schemas(batch=batch))
+        result = self._name_results(self._sort(rows) if batch else rows)
         if not self.is_streaming:
             return result
         return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
     def waiting(self, checkpoint: str) -> DataFrame:
-        """The rows that wait unmatched in a checkpoint, as a batch of results."""
+        """What waits in a checkpoint, as a batch of results."""
         _, job = self.to_job()
-        return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas()))
+        return self._name_results(self._sort(read_waiting(self.spark, checkpoint, job, *self._schemas(batch=True))))
 
     def to_job(self) -> tuple[dict[Side, DataFrame], Job]:
         """Each side as its emitter is given it, and what every process is told."""
@@ -230,14 +239,13 @@ class Planned:
             frames[side], sources[side] = self._prepare(side)
         return frames, Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
 
-    def _schemas(self) -> tuple[StructType, pa.Schema]:
+    def _schemas(self, *, batch: bool) -> tuple[StructType, pa.Schema]:
         """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
-        columns = self._list_columns(zone)
-        spark_schema = StructType(
-            [StructField(n, t) for n, t, _ in columns] + [StructField(JOIN_TIME, TimestampType())]
-        )
-        return spark_schema, pa.schema([(n, a) for n, _, a in columns] + [(JOIN_TIME, pa.timestamp("us", tz=zone))])
+        columns = [*self._list_columns(zone), (JOIN_TIME, TimestampType(), pa.timestamp("us", tz=zone))]
+        columns += [(name, LongType(), pa.int64()) for name in self._list_keys(batch=batch)]
+        spark_schema = StructType([StructField(name, type) for name, type, _ in columns])
+        return spark_schema, pa.schema([(name, type) for name, _, type in columns])
 
     def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
         """The columns of results as they leave the cells, but for their time."""
@@ -246,6 +254,14 @@ class Planned:
             for side in sides_of(self.plan.how)
             for c in self.carried[side]
         ]
+
+    def _list_keys(self, *, batch: bool) -> list[str]:
+        """What the results of a batch are sorted by, beside their time; those of a stream come sorted."""
+        return self.plan.order[1:] if batch else []
+
+    def _sort(self, rows: DataFrame) -> DataFrame:
+        """The results of a batch in order, where that is asked for."""
+        return rows.orderBy(*self.plan.order) if self._list_keys(batch=True) else rows
 
     def _name_results(self, rows: DataFrame) -> DataFrame:
         """Results under their own names, of those pairs that Spark lets through."""
@@ -281,7 +297,7 @@ class Planned:
             keys.append(KeySource(key.type, columns.add(sql), hashes))
         plain = quote_path([source.time])  # its microseconds, as Arrow holds them
         time = columns.add(plain if plain in columns.sql else source.micros)
-        route = columns.add(_hash_row(side, source))
+        route = columns.add(hash_row(side, source.schema))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
@@ -335,18 +351,3 @@ def _name_plainly(column: Column) -> str:
 def _show_path(path: Sequence[str]) -> str:
     """A column as people write it, quoted where that tells it from another."""
     return ".".join(name if name.isidentifier() else quote_path([name]) for name in path)
-
-
-def _hash_row(side: Side, source: Input) -> str:
-    """A hash of all that a row holds; maps by their entries, what Spark cannot hash left out.
-
-    Equal rows of both sides have different ones: in a self-join they would all meet in the diagonal of a grid.
-    """
-    parts = [str(SIDES.index(side))]
-    for field in source.schema.fields:
-        name, type = quote_path([field.name]), field.dataType
-        if is_hashable(type):
-            parts.append(name)
-        elif isinstance(type, MapType) and is_hashable(type.keyType) and is_hashable(type.valueType):
-            parts.append(f"map_entries({name})")
-    return f"xxhash64({', '.join(parts)})"

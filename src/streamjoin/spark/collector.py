@@ -29,13 +29,24 @@ def settle_batches(
     packed: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, in_order: bool
 ) -> Iterator[pa.RecordBatch]:
     """The function of `mapInArrow` that also settles which rows are unmatched in all cells of a stripe."""
-    answers = (
-        Answer(cell.as_py(), stripe.as_py(), page.as_py(), block.as_buffer())
-        for batch in batches
-        for cell, stripe, page, block in zip(*batch.columns, strict=True)
-    )
+    answers = _read_answers(batches)
     for results in settle(unpack_job(packed).layout, answers, in_order=in_order, scratch=find_scratch()):
         yield label(results, schema)
+
+
+def order_batches(packed: bytes, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function of `mapInArrow` that is given all answers of a micro-batch and puts the results in order."""
+    job = unpack_job(packed, "streamjoin.flow.sequence")
+    from streamjoin.flow.sequence import arrange  # here, since it needs Numba
+
+    for results in arrange(job, _read_answers(batches), find_scratch()):
+        yield label(results, schema)
+
+
+def _read_answers(batches: Iterator[pa.RecordBatch]) -> Iterator[Answer]:
+    for batch in batches:
+        for cell, stripe, page, block in zip(*batch.columns, strict=True):
+            yield Answer(cell.as_py(), stripe.as_py(), page.as_py(), block.as_buffer())
 
 
 def label(results: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

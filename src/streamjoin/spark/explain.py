@@ -13,7 +13,7 @@ from streamjoin.spark.settings import advise
 from streamjoin.spec.duration import UNITS, format_duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
-from streamjoin.spec.window import Between, Tumbling
+from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 from streamjoin.worker.expiry import find_retention
 
 _MANY_COLUMNS = 12
@@ -58,8 +58,9 @@ def explain_plan(planned: Planned, *, chosen: bool, selected: bool) -> Explanati
     """The explanation of a join; `chosen` says that the layout was ours to choose, `selected` that columns were."""
     sections = (
         ("Condition", _explain_condition(planned)),
-        ("Window", _explain_window(planned)),
+        ("Window", _explain_window(planned, planned.window)),
         ("Type", _explain_type(planned)),
+        *((("Order", _ORDERED),) if planned.plan.ordered else ()),
         ("Layout", _explain_layout(planned, chosen)),
         ("State", _explain_state(planned)),
     )
@@ -97,8 +98,16 @@ def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
     return "Spark, before the join: decides on matches, keeps no row out"
 
 
-def _explain_window(planned: Planned) -> str:
-    window = planned.window
+def _explain_window(planned: Planned, window: Window) -> str:
+    if isinstance(window, Both):
+        return f"{_explain_window(planned, window.count)}\nand {_explain_window(planned, window.time)}"
+    if isinstance(window, Last):
+        return (
+            f"the earlier row is among the last {window.left:,} left rows, or the last {window.right:,} right rows, "
+            "when the later one comes; rows come in the order of time, left before right, then by the hash of the "
+            "whole row, and wait until the watermark has passed them\n"
+            "every cell is told time and hash of every row, to count those that it is not sent"
+        )
     if isinstance(window, Tumbling):
         bucket = f"{format_duration(window.size)} long"
         return (
@@ -119,6 +128,10 @@ def _explain_window(planned: Planned) -> str:
     return "\n".join([interval, *kept])
 
 
+_ORDERED = (
+    "results come by join_time, left time, right time, and the hashes of both rows, in one partition\n"
+    "a row waits until the watermark has passed it: at least as long as the delay"
+)
 _TYPES: dict[How, str] = {
     "inner": "pairs alone",
     "left": "all pairs, and unmatched left rows, once they can match no more",

@@ -30,6 +30,14 @@ class Progress(Metrics, _Report):
     """
 
     @property
+    def complete_to(self) -> datetime | None:
+        """The time up to which results are complete: all with an earlier `join_time` were emitted, none will follow.
+
+        With ``ordered=True`` the sequence ends there. None before there is a watermark.
+        """
+        return self.watermark
+
+    @property
     def rows_per_second(self) -> float:
         """Input rows of both sides per second of the micro-batch."""
         return (self.rows_left + self.rows_right) / self.seconds

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from streamjoin.flow.job import Job
 from streamjoin.flow.metrics import FINGERPRINT, METRICS, NUMBERS, SECONDS, Together
-from streamjoin.spark.collector import collect, place, settle_batches
+from streamjoin.spark.collector import collect, order_batches, place, settle_batches
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
 from streamjoin.spark.known import remember_job
@@ -30,6 +30,9 @@ def stream(job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arrow:
     watch(blocks.sparkSession, job)
     metrics = *list_metrics(), F.max(F.lit(remember_job(job))).alias(FINGERPRINT)
     blocks = results.observe(job.name, *metrics).alias(mark_of(job)).where("block IS NOT NULL")
+    if job.plan.ordered:
+        together = blocks.repartition(1).select("cell", "stripe", "page", "block")
+        return together.mapInArrow(remote(order_batches, packed, arrow), schema)
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(remote(collect, arrow), schema)
     together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")

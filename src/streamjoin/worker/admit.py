@@ -28,14 +28,15 @@ def admit(plan: Plan, side: Side, blocks: Sequence[Block], watermark: int | None
     for block in blocks:
         _check(plan, side, block)
         rows += _count_first(block)
-        kept = _drop_late(block, watermark)
+        kept = drop_late(block, watermark)
         late += _count_first(block) - _count_first(kept)
         if len(kept):
-            admitted.append(replace(kept, first=None))
+            admitted.append(kept if plan.holds else replace(kept, first=None))
     return Admitted(Block.concat(admitted) if admitted else None, rows, late)
 
 
-def _drop_late(block: Block, watermark: int | None) -> Block:
+def drop_late(block: Block, watermark: int | None) -> Block:
+    """The rows that are not before the watermark."""
     earliest = block.rows.zones.low.time
     if watermark is None or earliest is None or earliest >= watermark:
         return block

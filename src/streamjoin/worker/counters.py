@@ -39,15 +39,17 @@ class Counters:
 
 @dataclass(frozen=True)
 class Size:
-    """What a worker holds: live rows, rows that wait to be ordered, bytes of all.
+    """What a worker holds: live rows, rows that wait until they are ready, bytes of all.
 
-    `undecided` rows are unmatched so far, and will be emitted if they stay so.
+    `held` counts the waiting rows whose first copy is here. `undecided` rows are unmatched so far, and will be emitted
+    if they stay so.
     """
 
     live_left: int
     live_right: int
     waiting_left: int
     waiting_right: int
+    held: int
     undecided_left: int
     undecided_right: int
     segments: int

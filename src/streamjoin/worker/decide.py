@@ -24,7 +24,6 @@ from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Evictors, find_limit, time_unmatched
 from streamjoin.worker.fold import Aggregator, Met
 from streamjoin.worker.output import Output
-from streamjoin.worker.ready import Arrived
 from streamjoin.worker.store import Store
 
 FIRST_ROWS = 1 << 10
@@ -51,7 +50,7 @@ class Decide:
     counters: Counters
     watermark: int | None
 
-    def run(self, arrived: Arrived) -> Iterator[pa.RecordBatch]:
+    def run(self, arrived: Mapping[Side, Block | None]) -> Iterator[pa.RecordBatch]:
         """Store right rows, reduce what is decided, let the other left rows wait."""
         now = {side: find_limit(self.plan.keeps, side, self.watermark, 0) for side in SIDES}
         self._store("r", arrived["r"], Limit())

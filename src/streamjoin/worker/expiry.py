@@ -20,8 +20,11 @@ ENDED = GREATEST + 1
 """The watermark of an input that has ended: it has passed every time."""
 
 
-def find_limit(window: Window, side: Side, watermark: int | None, ranked: int) -> Limit:
-    """Which rows of one side are expired under this watermark, once so many rows of its stream were counted."""
+def find_limit(window: Window, side: Side, watermark: int | None, ranked: int, *, ordered: bool = False) -> Limit:
+    """Which rows of one side are expired under this watermark, once so many rows of its stream were counted.
+
+    The unmatched rows of a bucket have the time of its end; where results are `ordered`, the watermark must pass that.
+    """
     if watermark is None:
         return Limit()
     if watermark == ENDED:
@@ -30,12 +33,12 @@ def find_limit(window: Window, side: Side, watermark: int | None, ranked: int) -
         case Between(lower, upper):
             return Limit(watermark - upper if side == "l" else watermark + lower)
         case Tumbling(size, offset):
-            return Limit(window.bucket(watermark) * size + offset)
+            return Limit(window.bucket(watermark - ordered) * size + offset)
         case Last():
             return Limit(rank=max(0, ranked - window.kept(side)))
         case Both(count, time):
             return Limit(
-                find_limit(time, side, watermark, ranked).time,
+                find_limit(time, side, watermark, ranked, ordered=ordered).time,
                 find_limit(count, side, watermark, ranked).rank,
             )
     raise TypeError(f"not a window: {window!r}")
@@ -59,6 +62,11 @@ class Evictors:
 
     time: Times
     first: int
+
+    @property
+    def stop(self) -> int:
+        """The rank of the row that comes after them."""
+        return self.first + len(self.time)
 
     def find(self, rank: NDArray[np.int64], kept: int) -> tuple[NDArray[np.bool_], Times]:
         """Which rows were evicted from the last `kept`, and when."""

@@ -16,7 +16,7 @@ from streamjoin.plan import Block, Mask, Plan
 from streamjoin.spec.how import emits_unmatched
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker.counters import Counters
-from streamjoin.worker.expiry import Evictors, find_limit, ranks_of, time_unmatched
+from streamjoin.worker.expiry import Evictors, ranks_of, time_unmatched
 from streamjoin.worker.output import Found, Matches, Output, Undecided
 from streamjoin.worker.ready import Arrived, RankRanges, Ranks, Times, count_kept, find_rank_ranges
 from streamjoin.worker.semi import Earliest
@@ -51,16 +51,17 @@ class Round:
 
     def run(self, arrived: Arrived) -> Iterator[Found]:
         """Probe, then drop what is expired, then store the fresh rows that are not."""
-        evictors = {side: Evictors(get_times(arrived[side]), self.stores[side].ranked) for side in SIDES}
         fresh = {
-            side: self.prepare(side, block, evictors[OTHER[side]], meets=arrived[OTHER[side]] is not None)
-            for side in SIDES
-            if (block := arrived[side]) is not None
+            side: self.prepare(side, block, arrived[other].evictors, meets=arrived[other].block is not None)
+            for side, other in OTHER.items()
+            if (block := arrived[side].block) is not None
         }
+        for side in SIDES if self.plan.counts else ():
+            self.stores[side].extend_ranks(arrived[side].evictors.stop)
         now = {side: self.find_limit(side) for side in SIDES}
         yield from self.counters.time_probe(self.probe(fresh, now))
         for side in SIDES:
-            yield from self.expire(side, fresh.get(side), now[side], evictors[side])
+            yield from self.expire(side, fresh.get(side), now[side], arrived[side].evictors)
             self.store(side, fresh.get(side), now[side])
 
     def find_limit(self, side: Side) -> Limit:
@@ -68,7 +69,7 @@ class Round:
         return self._find_limit(side, self.watermark)
 
     def _find_limit(self, side: Side, watermark: int | None) -> Limit:
-        return find_limit(self.plan.window, side, watermark, self.stores[side].ranked)
+        return self.stores[side].find_limit(watermark)
 
     # Before the steps: which rows do what
 
@@ -77,11 +78,10 @@ class Round:
         store = self.stores[side]
         ranges = None
         if self.plan.counts:
-            kept = count_kept(self.plan.window, OTHER[side])
-            ranges = find_rank_ranges(side, block.time, other.time, other.first, kept)
+            ranges = find_rank_ranges(side, block.time, other, count_kept(self.plan.window, OTHER[side]))
             if block.probes is not None:
                 ranges = ranges[0][block.probes], ranges[1][block.probes]
-            block = store.assign_ranks(block)
+            store.whole += len(block.drop_idle())
         elif self.plan.preserves(side):
             block = store.assign_ranks(block.drop_idle())
         segment = store.create_segment(_filter(block.rows, self._select_stored(side, block.rows, block.stores)))
@@ -117,7 +117,7 @@ class Round:
             if mine.ranges is None:
                 live = sum(now[other].count_live(segment.rows) for segment in segments)
                 self.counters.comparisons += len(mine.probing) * live
-            matches = Matches(self.output, side, mine.probing.payload)
+            matches = Matches(self.output, side, mine.probing)
             for segment in segments:
                 earliest = of_fresh if side == "l" or segment is theirs else Earliest()
                 yield from self._probe_segment(side, mine, segment, earliest, matches)
@@ -151,7 +151,7 @@ class Round:
                 if (flags := self.stores[each].flags) is not None:
                     flags.mark(ranks_of(rows)[at])
             if self.plan.how != "left_anti":
-                yield from matches.add(pairs.probe, stored.payload, pairs.build, join_time)
+                yield from matches.add(pairs.probe, stored, pairs.build, join_time)
 
     def _record_semi(self, ranks: Ranks, join_time: Times, earliest: Earliest) -> None:
         """Left rows of a semi join matched; note those that are not emitted yet."""
@@ -166,7 +166,7 @@ class Round:
         if len(ranks) and (flags := self.stores["l"].flags) is not None:
             flags.mark(ranks)
             at = np.searchsorted(ranks_of(left), ranks)
-            yield from self.output.build_one_sided("l", left.payload, at, join_time)
+            yield from self.output.build_one_sided("l", left, at, join_time)
 
     # 2. Expire
 
@@ -191,7 +191,7 @@ class Round:
         self.stores[side].unmatched += len(at)
         if len(at):
             join_time = time_unmatched(self.plan.window, side, rows.time[at], ranks, evictors, self.latest)
-            results = self.output.build_one_sided(side, rows.payload, at, join_time)
+            results = self.output.build_one_sided(side, rows, at, join_time)
             if side not in self.plan.shared:
                 yield from results
                 return
@@ -210,11 +210,6 @@ class Round:
             store.add(fresh.segment)
         elif len(live := _filter(rows, now.is_live(rows))):
             store.add(Segment(fresh.segment.name, live))
-
-
-def get_times(block: Block | None) -> Times:
-    """The times of arriving rows, if there are any."""
-    return np.zeros(0, np.int64) if block is None else block.time
 
 
 def _filter(rows: Rows, mask: Mask | None) -> Rows:

@@ -10,7 +10,7 @@ A batch of rows is admitted, then
 Within a batch the left rows probe the stored right rows of this batch too, the right rows only left rows of older
 batches: each pair is found once. Count windows cannot say which rows are in a window before all rows up to a time are
 here; there rows wait until the watermark has passed them, are put in order, and the later row of a pair probes the
-earlier one.
+earlier one. Where results come in order, rows wait too, so that no result of a batch goes before one of an earlier.
 """
 
 import json
@@ -19,17 +19,17 @@ from functools import lru_cache
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.match import Matcher
-from streamjoin.pane import NO_TIME, Segment, gather
+from streamjoin.pane import NO_TIME, Rows, Segment, gather
 from streamjoin.plan import Block, Plan
 from streamjoin.plan.reduction import Sliding
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.worker.admit import admit
+from streamjoin.worker.admit import admit, drop_late
 from streamjoin.worker.counters import Counters, Size
 from streamjoin.worker.decide import Decide
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Found, Output
-from streamjoin.worker.ready import Arrived, split_rounds
+from streamjoin.worker.ready import Arrived, Ready, split_rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.slide import Slide
 from streamjoin.worker.store import Fetch, Store
@@ -72,13 +72,23 @@ class Worker:
         self._latest = NO_TIME
         self._in_batch = False
 
-    def process(self, left: Blocks = (), right: Blocks = (), watermark: int | None = None) -> Iterator[Found]:
-        """Join the blocks of one micro-batch, which runs under this watermark."""
-        return self._run_batch({"l": left, "r": right}, watermark)
+    def process(
+        self,
+        left: Blocks = (),
+        right: Blocks = (),
+        watermark: int | None = None,
+        tally: Mapping[Side, Sequence[Rows]] | None = None,
+    ) -> Iterator[Found]:
+        """Join the blocks of one micro-batch, which runs under this watermark.
+
+        Under a count window all rows are to be counted: a worker that is not sent all of them is given, in every batch,
+        a `tally` of each stream, time and hash of all its rows.
+        """
+        return self._run_batch({"l": left, "r": right}, watermark, tally or {})
 
     def finish(self) -> Iterator[Found]:
         """The input has ended: every row that waits, for a match or for its turn, is decided."""
-        return self._run_batch({"l": (), "r": ()}, ENDED)
+        return self._run_batch({"l": (), "r": ()}, ENDED, {})
 
     # State
 
@@ -89,8 +99,9 @@ class Worker:
         return Size(
             left.live,
             right.live,
-            sum(map(len, left.waiting.values())),
-            sum(map(len, right.waiting.values())),
+            len(left.waiting),
+            len(right.waiting),
+            left.waiting.first + right.waiting.first,
             left.undecided,
             right.undecided,
             left.segment_count + right.segment_count,
@@ -127,8 +138,8 @@ class Worker:
         return {name: entry for store in self._stores.values() for name, entry in store.to_entries().items()}
 
     def list_segments(self) -> list[Segment]:
-        """What can be probed now, indexed and merged: for a cache, from which `restore` takes by name what it finds."""
-        return [segment for store in self._stores.values() for segment in store.segments]
+        """What can be probed now, indexed and merged, and what waits: for a cache, in which `restore` looks by name."""
+        return [segment for store in self._stores.values() for segment in store.all_segments]
 
     @classmethod
     def restore(cls, plan: Plan, manifest: bytes, fetch: Fetch, *, journal: bool = True) -> "Worker":
@@ -156,12 +167,16 @@ class Worker:
 
     # One batch
 
-    def _run_batch(self, blocks: Mapping[Side, Blocks], watermark: int | None) -> Iterator[Found]:
+    def _run_batch(
+        self, blocks: Mapping[Side, Blocks], watermark: int | None, tally: Mapping[Side, Sequence[Rows]]
+    ) -> Iterator[Found]:
         self._require_batch_over()
         if self._watermark is not None and (watermark is None or watermark < self._watermark):
             raise StreamJoinError(f"watermark: it went back from {self._watermark} to {watermark}")
         self._in_batch = True
         self.last = Counters()
+        for side, rows in tally.items():
+            self._count(side, rows, watermark)
         yield from gather(self._run_rounds(blocks, watermark), self.plan.block_rows, self.plan.block_bytes)
         self._watermark = watermark
         self._in_batch = False
@@ -175,31 +190,55 @@ class Worker:
         if self.plan.reduction is not None:
             yield from Decide(self.plan, self._matcher, self._output, self._stores, self.last, watermark).run(arrived)
             return
-        ready = self._reorder(arrived, watermark) if self.plan.counts else [(watermark, arrived)]
-        for until, rows in ready:
+        rounds: Iterable[tuple[int | None, Arrived]] = [(watermark, {side: Ready(arrived[side]) for side in SIDES})]
+        if self.plan.holds:
+            rounds = self._hold(arrived, watermark)
+        late = self.plan.lagging or self.plan.holds
+        for until, rows in rounds:
             steps = Round(
                 *(self.plan, self._matcher, self._output, self._stores, self.last),
-                *(until, self._watermark if self.plan.lagging else until, self._latest),
+                *(until, self._watermark if late else until, self._latest),
             )
             yield from steps.run(rows)
 
     def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Block | None:
-        late_before = self._watermark if side in self.plan.lagging else watermark
+        late_before = self._find_late(side, watermark)
         admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late_before)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late
         else:
             self.last.rows_right, self.last.late_right = admitted.rows, admitted.late
-        if admitted.block is not None and (latest := admitted.block.rows.zones.high.time) is not None:
-            self._latest = max(self._latest, latest)
+        if admitted.block is not None:
+            self._note_latest(admitted.block)
         return admitted.block
 
-    def _reorder(self, arrived: Arrived, watermark: int | None) -> Iterable[tuple[int | None, Arrived]]:
+    def _find_late(self, side: Side, watermark: int | None) -> int | None:
+        """The time before which rows of a side are late."""
+        return self._watermark if side in self.plan.lagging else watermark
+
+    def _count(self, side: Side, rows: Sequence[Rows], watermark: int | None) -> None:
+        """Take in the tally of a side."""
+        late_before = self._find_late(side, watermark)
+        admitted = [block for each in rows if len(block := drop_late(Block(each), late_before))]
+        if admitted:
+            self._note_latest(Block.concat(admitted))
+        self._stores[side].count(admitted)
+
+    def _note_latest(self, block: Block) -> None:
+        if (latest := block.rows.zones.high.time) is not None:
+            self._latest = max(self._latest, latest)
+
+    def _hold(self, arrived: Mapping[Side, Block | None], watermark: int | None) -> Iterator[tuple[int, Arrived]]:
         """Let new rows wait, and take up those that waited long enough."""
         for side, block in arrived.items():
             if block is not None:
-                self._stores[side].wait(block)
-        return () if watermark is None else split_rounds(self.plan.window, self._stores, watermark)
+                self._stores[side].waiting.add(block)
+        if watermark is None:
+            return
+        if self.plan.counts:
+            yield from split_rounds(self.plan.window, self._stores, watermark)
+        else:
+            yield watermark, {side: Ready(self._stores[side].waiting.release(watermark)) for side in SIDES}
 
 
 @lru_cache(maxsize=32)

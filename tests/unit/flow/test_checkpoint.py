@@ -20,7 +20,7 @@ from tests.blocks import arrow_schema
 LEFT, RIGHT = Schema({"ts": "timestamp", "x": "int"}), Schema({"ts": "timestamp", "x": "int"})
 ON = "abs(l.x - r.x) <= 5 AND l.x > 0"
 WINDOW, GRID = within("15 seconds"), Grid(1, 2)
-DIGEST = "a1ac75b23393efa7b022c3fc2af77aa2"
+DIGEST = "d93cb265ed5124d602ef637e10cce6d3"
 
 
 def key_of(

@@ -66,6 +66,6 @@ def test_every_stored_row_has_the_hash_that_the_emitter_was_given(
 
 def stored_rows(state: Contents) -> Iterator[tuple[Side, Rows]]:
     for name, content in state.values.items():
-        if not name.startswith("f"):
+        if not name.startswith(("f", "t")):  # flags, tallies
             side: Side = "l" if "l" in name[:2] else "r"
             yield side, Segment.from_bytes(content, name).rows

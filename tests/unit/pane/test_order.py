@@ -73,12 +73,12 @@ def test_keys_tell_rows_apart_whose_payload_is_the_same() -> None:
 def test_only_rows_of_one_time_are_compared_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def counted(rows: Rows) -> Any:
-        seen.append(len(rows))
-        return by_content(rows)
+    def counted(first: Any, content: Any) -> Any:
+        seen.append(len(first[0]))
+        return by_content(first, content)
 
-    by_content = ordering._argsort_content
-    monkeypatch.setattr(ordering, "_argsort_content", counted)
+    by_content = ordering.argsort_content
+    monkeypatch.setattr(ordering, "argsort_content", counted)
     payload = pa.record_batch({"id": [3, 2, 1, 0]})
     assert argsort_rows(Rows(np.array([4, 1, 4, 2]), (), payload)).tolist() == [1, 3, 2, 0]
     assert argsort_rows(Rows(np.array([4, 1, 3, 2]), (), payload)).tolist() == [1, 3, 2, 0]

@@ -53,7 +53,7 @@ def test_a_count_window_keeps_no_more_than_it_counts() -> None:
     list(worker.process((), (), 90))
     assert (worker.size.waiting_left, worker.size.waiting_right) == (10, 10)
     assert (worker.size.live_left, worker.size.live_right) == (3, 2)
-    assert sum(map(len, worker.list_segments())) == 5
+    assert sum(len(s) for s in worker.list_segments() if not s.name.startswith("w")) == 5
 
 
 def test_a_batch_must_be_over_before_the_next_and_before_its_state_is_taken() -> None:

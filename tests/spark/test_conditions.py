@@ -92,12 +92,12 @@ def test_a_registered_function_works_by_its_name(spark: SparkSession, trades: Da
 
 
 HINTS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
-    "math": (lambda l, r: math.sqrt(l.x) < r.y, "F.sqrt(l.x)"),
-    "max": (lambda l, r: max(l.x, r.y) < 3, "Python's max, .* F.greatest"),
+    "math": (lambda l, r: math.sqrt(l.x) < r.y, r"F\.sqrt\(l\.x\)"),
+    "max": (lambda l, r: max(l.x, r.y) < 3, r"Python's max, .* F\.greatest"),
     "and": (lambda l, r: l.x < r.y and l.x > 0, "combine conditions with &"),
     "and of functions": (lambda l, r: F.sqrt(l.x) < r.y and l.x > 0, "combine conditions with &"),
     "unknown": (lambda l, r: l.sym.sound() == r.sym, "no function sound for a lambda"),
-    "math of functions": (lambda l, r: math.sqrt(F.sqrt(l.x)) < r.y, "F.sqrt(l.x)"),
+    "math of functions": (lambda l, r: math.sqrt(F.sqrt(l.x)) < r.y, r"F\.sqrt\(l\.x\)"),
 }
 
 

@@ -81,7 +81,8 @@ def meet_duckdb(left: pa.Table, right: pa.Table) -> int:
     connection = duckdb.connect()
     connection.register("l", left)
     connection.register("r", right)
-    return connection.sql(f"SELECT count(*) FROM l JOIN r ON {ON}").fetchone()[0]  # type: ignore[index,no-any-return]
+    found: int = connection.sql(f"SELECT count(*) FROM l JOIN r ON {ON}").fetchall()[0][0]
+    return found
 
 
 def main() -> None:

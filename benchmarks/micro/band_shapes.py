@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from benchmarks.bench import measure, report
 from streamjoin import within
 from streamjoin.kernel import buckets
+from streamjoin.kernel.costs import KERNELS
 from streamjoin.match import Matcher
-from streamjoin.match.choose import KERNELS
 from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.predicate import Schema, parse
 

@@ -131,10 +131,14 @@ def state_store(spark: SparkSession, store: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Pace:
-    """How a contestant did: `speed` in event seconds per second, and the progress of the measured batches."""
+    """How a contestant did: event seconds per second, CPU seconds per million rows, progress of the measured batches.
+
+    `python_per_million` is the part of Python's processes; Java compiles while it runs, and that varies.
+    """
 
     speed: float
     cpu_per_million: float
+    python_per_million: float
     batches: list[dict[str, Any]]
 
     def median(self, figure: Callable[[dict[str, Any]], float]) -> Median:
@@ -157,7 +161,7 @@ def pace(
     checkpoint = replay.home / "checkpoint"
     frame = contestant(spark, replay, window)
     query = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
-    started, full_at, cpu_then = time.monotonic(), None, 0.0
+    started, full_at, cpu_then = time.monotonic(), None, (0.0, 0.0)
     reports: list[dict[str, Any]] = []
     while query.isActive and len(reports) < replay.fills + batches and time.monotonic() - started < patience:
         reports = [p for p in query.recentProgress if p["numInputRows"] > 0]
@@ -165,28 +169,33 @@ def pace(
             full_at, cpu_then = len(reports), _cpu_seconds()
         meanwhile()
         time.sleep(0.1)
-    spent = _cpu_seconds() - cpu_then
+    spent = [now - then for now, then in zip(_cpu_seconds(), cpu_then, strict=True)]
     if error := query.exception():
         raise error
     query.stop()
     shutil.rmtree(replay.home, ignore_errors=True)
     measured = reports[replay.fills + 1 :]
     if not measured:
-        return Pace(0.0, float("nan"), [])
+        return Pace(0.0, float("nan"), float("nan"), [])
     speed = Median.of(step / (p["durationMs"]["triggerExecution"] / 1000) for p in measured)
-    return Pace(speed, spent / sum(p["numInputRows"] for p in reports[full_at:]) * 1e6, measured)
+    java, python = (part / sum(p["numInputRows"] for p in reports[full_at:]) * 1e6 for part in spent)
+    return Pace(speed, java + python, python, measured)
 
 
-def _cpu_seconds() -> float:
-    """The CPU time of this process and all below it: Python, Java, Python workers."""
-    total = 0.0
+def _cpu_seconds() -> tuple[float, float]:
+    """The CPU time of this process and all below it: Java's, Python's."""
+    java = python = 0.0
     for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
         try:
             times = process.cpu_times()
+            name = process.name()
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system
-    return total
+        if name == "java":
+            java += times.user + times.system
+        else:
+            python += times.user + times.system
+    return java, python
 
 
 def largest(try_rate: Callable[[float], Pace], start: float, tries: int = 4) -> tuple[float, Pace]:
@@ -194,7 +203,7 @@ def largest(try_rate: Callable[[float], Pace], start: float, tries: int = 4) -> 
 
     A join's work grows with the square of the rate at most, so the root of the speed tells the next rate to try.
     """
-    best, rate = (0.0, Pace(0.0, float("nan"), [])), start
+    best, rate = (0.0, Pace(0.0, float("nan"), float("nan"), [])), start
     too_much = float("inf")
     for _ in range(tries):
         found = try_rate(rate)

@@ -4,6 +4,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from streamjoin.advice.advise import advise
 from streamjoin.aggregate import aggregate
 from streamjoin.asof import asof
 from streamjoin.errors import StreamJoinError
@@ -27,6 +28,7 @@ __all__ = [
     "LocalJoin",
     "Scale",
     "StreamJoinError",
+    "advise",
     "aggregate",
     "asof",
     "between",

@@ -1,15 +1,17 @@
 """The verb `aggregate`: what every left row met, reduced to one row."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import Delay, Frames, check_arguments
+from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from streamjoin.spark.build import Planned
 
 
 def aggregate(
@@ -60,7 +62,13 @@ def aggregate(
     +-----+------+-----+-----+
     <BLANKLINE>
     """
+    return _plan(locals()).result()
+
+
+def _plan(arguments: Mapping[str, Any]) -> "Planned":
     from streamjoin.spark.aggregated import plan_aggregate
 
-    given = check_arguments(locals(), hows=("left", "inner"))
-    return plan_aggregate(**given).result()
+    return plan_aggregate(**check_arguments(arguments, hows=("left", "inner")))
+
+
+PLANNERS[aggregate] = _plan

@@ -1,6 +1,6 @@
 """The arguments that the verbs share, checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streamjoin.errors import StreamJoinError
@@ -14,8 +14,13 @@ from streamjoin.spec.window import Window
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamjoin.spark.build import Planned
+
 Delay = Duration | None
 Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
+
+PLANNERS: "dict[Callable[..., DataFrame], Callable[[Mapping[str, Any]], Planned]]" = {}
+"""For each verb on two inputs what plans it, given its arguments with their defaults."""
 
 
 def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) -> dict[str, Any]:

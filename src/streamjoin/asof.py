@@ -1,9 +1,9 @@
 """The verb `asof`: to every left row the one right row that is nearest in time."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import Delay, Frames, check_arguments
+from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
@@ -12,6 +12,8 @@ from streamjoin.spec.window import Between
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from streamjoin.spark.build import Planned
 
 Direction = Literal["backward", "forward", "nearest"]
 _DIRECTIONS = ("backward", "forward", "nearest")
@@ -71,18 +73,28 @@ def asof(
     +---+-----+----+-------------------+
     <BLANKLINE>
     """
+    return _plan(locals()).result()
+
+
+def _plan(arguments: Mapping[str, Any]) -> "Planned":
     from streamjoin.spark.picked import plan_asof
 
+    by, on, tolerance = (arguments[key] for key in ("by", "on", "tolerance"))
+    direction, exact = arguments["direction"], arguments["allow_exact_matches"]
     if direction not in _DIRECTIONS:
         raise StreamJoinError(f"direction: got {direction!r}; expected one of {', '.join(map(repr, _DIRECTIONS))}")
-    if not isinstance(allow_exact_matches, bool):
-        raise StreamJoinError(f"allow_exact_matches: got {allow_exact_matches!r}; expected True or False")
+    if not isinstance(exact, bool):
+        raise StreamJoinError(f"allow_exact_matches: got {exact!r}; expected True or False")
     names = [by] if isinstance(by, str) else [] if by is None else list(by)
     if not all(isinstance(each, str) for each in names):
         raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
-    window = find_window(tolerance, direction, allow_exact_matches)
-    given = check_arguments({**locals(), "on": on or "true"}, hows=("left", "inner"))
-    return plan_asof(**given, by=names, direction=direction, exact=allow_exact_matches).result()
+    window = find_window(tolerance, direction, exact)
+    given = {**arguments, "window": window, "on": "true" if on is None else on}
+    checked = check_arguments(given, hows=("left", "inner"))
+    return plan_asof(**checked, by=names, direction=direction, exact=exact)
+
+
+PLANNERS[asof] = _plan
 
 
 def find_window(tolerance: Duration, direction: Direction, exact: bool) -> Between:

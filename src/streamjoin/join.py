@@ -5,7 +5,7 @@ from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import Delay, Frames, check_arguments
+from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
@@ -79,8 +79,8 @@ def join(
 def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     """What `join` would do, given its arguments: which index serves what, who meets whom, what is kept how long.
 
-    Prints well in a terminal and in a notebook. `warnings` lists what may make the join slow or its results other than
-    expected.
+    ``of=sj.aggregate`` or ``of=sj.asof`` asks about those verbs. Prints well in a terminal and in a notebook.
+    `warnings` lists what may make the join slow or its results other than expected.
 
     >>> rows = spark.sql("SELECT timestamp '2026-01-05 09:30:00' AS ts, 20.1D AS price")
     >>> plan = explain(rows, rows, on="l.price < r.price AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 MINUTE", time="ts")
@@ -129,6 +129,8 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     >>> flush(place, ticks, ticks, how="left", **none).count()
     3
     """
+    if "of" in arguments:
+        raise StreamJoinError("of: flush is for join alone; an aggregate's rows are emitted as the watermark moves on")
     planned, given = _plan("flush", left, right, arguments)
     if not emits_unmatched(how_of(given["how"])):
         raise StreamJoinError(f"flush: a join of how={given['how']!r} emits no unmatched rows, so none wait")
@@ -136,15 +138,26 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
 
 
 def _plan(verb: str, left: Frames, right: Frames, arguments: Mapping[str, Any]) -> "tuple[Planned, dict[str, Any]]":
-    """The plan of a join, and its arguments with defaults; `verb` takes the same as `join`."""
+    """The plan of a join, and its arguments with defaults; `verb` takes the same as `join`, or as what `of` names."""
+    named = {**arguments}
+    planned = named.pop("of", join)
+    if planned not in PLANNERS:
+        raise StreamJoinError(f"of: got {planned!r}; expected {', '.join(each.__name__ for each in PLANNERS)}")
+    try:
+        call = signature(planned).bind(left, right, **named)
+    except TypeError as error:
+        raise TypeError(f"{verb}() takes the arguments of {planned.__name__}(): {error}") from None
+    call.apply_defaults()
+    return PLANNERS[planned](call.arguments), call.arguments
+
+
+def _plan_join(arguments: Mapping[str, Any]) -> "Planned":
     from streamjoin.spark.build import plan
 
-    try:
-        call = signature(join).bind(left, right, **arguments)
-    except TypeError as error:
-        raise TypeError(f"{verb}() takes the arguments of join(): {error}") from None
-    call.apply_defaults()
-    return plan(**_check(call.arguments)), call.arguments
+    return plan(**_check(arguments))
+
+
+PLANNERS[join] = _plan_join
 
 
 def _read_path(verb: str, checkpoint: Any, planned: "Planned") -> str:

@@ -19,7 +19,7 @@ ANY = f"int bigint {FLOATING} decimal boolean string"
 
 GROUPS: dict[str, dict[str, str]] = {
     **{type: {"x": type, "a": type} for type in NUMBERS.split()},
-    "real": {"x": "double", "a": "double"},
+    "angle": {"x": "double", "a": "double"},
     "decimal": {"x": "decimal(10,2)", "a": "decimal(12,4)"},
     "boolean": {"x": "boolean", "a": "boolean"},
     "times": {
@@ -43,7 +43,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "numbers": "array<int>",
     },
 }
-"""The columns of both sides. Results of the group `real` may differ from Spark's by a unit in the last place."""
+"""The columns of both sides. Results of the group `angle` may differ from Spark's by a unit in the last place."""
+
+STRICT = "exp expm1 sinh cosh tanh ln log2 log10 log1p atanh asin acos atan cbrt".split()  # noqa: SIM905
 
 COMPILED = tuple(group for group in GROUPS if group not in ("decimal", "string"))
 
@@ -102,22 +104,22 @@ ROWS: dict[str, dict[str, str]] = {
     "unix_seconds": {"times": "unix_seconds(l.z) - unix_seconds(r.z)"},
     "unix_date": {"times": "unix_date(l.x)"},
     "datediff": {"times": "datediff(l.x, r.a)"},
-    # Mathematics: exact ones, and those whose last digit is the platform's
+    # Mathematics: those whose last digit is the platform's, and exact ones
+    **{name: {"angle": f"{name}(l.x)"} for name in ("sin", "cos", "tan")},
     "sqrt": {FLOATING: "sqrt(l.x)"},
     "rint": {FLOATING: "rint(l.x)"},
     "sign": {FLOATING: "sign(l.x)"},
     "radians": {FLOATING: "radians(l.x)"},
     "degrees": {FLOATING: "degrees(l.x)"},
-    **{name: {"real": f"{name}(l.x)"} for name in "exp ln log10 sin cos tan asin acos atan".split()},  # noqa: SIM905
-    "atan2": {"real": "atan2(l.x, r.a)"},
-    "pow": {"real": "pow(l.x, r.a)"},
+    **{name: {"double": f"{name}(l.x)"} for name in STRICT},
+    **{name: {"double": f"{name}(l.x, r.a)"} for name in ("atan2", "hypot", "pow")},
+    "log": {"double": "log(l.x, r.a); log(l.x)"},
     # Other operators in disguise
     "if": {"boolean": "if(l.x, r.a, NULL)"},
     "nullif": {ANY: "nullif(l.x, r.a)"},
     "nvl2": {"int boolean": "nvl2(l.x, r.a, l.x)", "string": "nvl2(l.x, r.a, 'none')"},
     "nanvl": {f"{NUMBERS}": "nanvl(l.x, r.a)"},
     "isnotnull": {ANY: "isnotnull(l.x)"},
-    "log": {"real": "log(l.x)"},
     "date_add": {"times": "date_add(l.x, 3); date_add(l.x, r.s)"},
     "date_sub": {"times": "date_sub(l.x, 3)"},
     # Strings and arrays

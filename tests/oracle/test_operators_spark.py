@@ -52,7 +52,7 @@ def _guard(text: str, values: list[Any]) -> str:
 def _is_same(a: Any, b: Any, group: str) -> bool:
     if not (isinstance(a, float) and isinstance(b, float)):
         return bool(a == b)
-    if math.isnan(a) or a == b or group != "real":
+    if math.isnan(a) or a == b or group != "angle":
         return math.isnan(a) == math.isnan(b) and (a == b or math.isnan(a))
     return math.isclose(a, b, rel_tol=4e-16)
 

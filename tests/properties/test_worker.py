@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
 from streamjoin import last, reference, tumbling, within
-from streamjoin.match.choose import KERNELS
+from streamjoin.kernel.costs import KERNELS
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.pane import Segment
 from streamjoin.plan import Block, Plan

@@ -177,6 +177,10 @@ def test_what_cannot_be_aggregated_is_refused(spark: SparkSession, tmp_path: Pat
     refuse("no column 'nope'", select=["l.nope", "count(*)"])
     refuse("Spark does not understand", select=["sum(r.nope)"])
     refuse("two columns named", select=["count(*) AS id", "l.id"])
+    told = sj.explain(*frames, of=sj.aggregate, on=ON, window=WINDOW, time="ts", select=["l.id", "avg(r.ask * 2) AS m"])
+    assert "one row for each left row" in str(told)
+    assert "right row is kept until the watermark has passed its time + 10 milliseconds" in str(told)
+    assert "r.ask * 2 double" in str(told)
     with pytest.raises(sj.StreamJoinError, match="direction"):
         sj.asof(*frames, time="ts", tolerance="1 second", direction="sideways")  # type: ignore[arg-type]
     with pytest.raises(sj.StreamJoinError, match="tolerance"):

@@ -2,6 +2,7 @@
 
 import click
 
+from streamjoin.cli.advise import advise
 from streamjoin.cli.demo import demo
 from streamjoin.cli.run import run
 from streamjoin.cli.warm import warm
@@ -18,5 +19,5 @@ def main() -> None:
     """
 
 
-for command in (demo, run, warm):
+for command in (advise, demo, run, warm):
     main.add_command(command)

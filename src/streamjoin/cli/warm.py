@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -16,8 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from streamjoin.cli.words import count
 from streamjoin.errors import StreamJoinError
-
-_COLUMN = re.compile(r"\s*(`[^`]+`|[^\s:`]+)(?:\s*:\s*|\s+)(.+?)\s*", re.DOTALL)
 
 
 @click.command()
@@ -92,28 +89,9 @@ def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], None
     window = within("1 minute")  # any one: what is compiled does not depend on how long it is
     steps = everything()
     for condition in on:
-        join = parse(condition, Schema(_columns(left)), Schema(_columns(right))), window
+        join = parse(condition, Schema.from_ddl(left), Schema.from_ddl(right)), window
         steps += [partial(warm_join, *join), partial(leave_mark, outline(*join))]
     return steps
-
-
-def _columns(ddl: str) -> list[tuple[str, str]]:
-    """The names and types of a schema as Spark's SQL writes it.
-
-    >>> _columns("ts TIMESTAMP, `a b` decimal(10,2), s struct<x:int,y:int>")
-    [('ts', 'TIMESTAMP'), ('a b', 'decimal(10,2)'), ('s', 'struct<x:int,y:int>')]
-    """
-    parts, depth = [""], 0
-    for letter in ddl:
-        depth += (letter in "(<") - (letter in ")>")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    found = [_COLUMN.fullmatch(part) for part in parts]
-    if not all(found):
-        raise StreamJoinError(f"schema: got {ddl!r}; expected names and types, such as 'ts TIMESTAMP, x INT'")
-    return [(each[1].strip("`"), each[2].partition(" NOT NULL")[0]) for each in found if each]
 
 
 def _run(steps: list[Callable[[], None]], console: Console) -> None:

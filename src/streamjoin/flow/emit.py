@@ -74,8 +74,10 @@ def read_rows(job: Job, side: Side, batch: pa.RecordBatch) -> tuple[Rows, Hashes
     schema = job.plan.payload(side)
     columns = [relabel(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
-    time, route = numbers(batch.column(source.time)), numbers(batch.column(source.route))
-    return Rows(time, keys, payload, route=route), route, nulls
+    carried = source.time in source.payload
+    time = payload.column(source.payload.index(source.time)) if carried else batch.column(source.time)
+    route = numbers(batch.column(source.route))
+    return Rows(numbers(time), keys, payload, route=route), route, nulls
 
 
 def relabel(column: pa.Array, type: pa.DataType) -> pa.Array:

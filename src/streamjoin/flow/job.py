@@ -23,7 +23,8 @@ class KeySource:
 class Source:
     """How the columns of one side arrive at its emitter.
 
-    `time` is the column of microseconds, `route` that of the hashes of whole rows.
+    `time` is the column of microseconds, or of timestamps, which are microseconds too, `route` that of the hashes of
+    whole rows.
     """
 
     payload: tuple[int, ...]

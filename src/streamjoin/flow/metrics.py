@@ -82,6 +82,9 @@ class Metric:
     of: str
 
 
+FINGERPRINT = "plan"
+"""Beside the metrics: the digest of the checkpoint's key, by which the driver knows the plan."""
+
 METRICS = tuple(Metric(**{"name": f.name, **f.metadata, "of": f.metadata["of"] or f.name}) for f in fields(Metrics))
 SECONDS = tuple(f.name for f in fields(CellMetrics) if f.metadata["kind"] == "seconds")
 NUMBERS = tuple(f.name for f in fields(CellMetrics) if f.name not in SECONDS)

@@ -18,10 +18,10 @@ import numpy as np
 
 from streamjoin.compile.ondisk import kernel
 from streamjoin.kernel.codes import inside
+from streamjoin.kernel.costs import STRIP
 from streamjoin.kernel.pairs import Chunk
 
 TILE = 4096
-STRIP = 128
 
 
 def nested(x: Any, y: Any, x_lower: Any, x_width: Any, y_lower: Any, y_width: Any, chunk: Chunk, cursor: Any) -> int:

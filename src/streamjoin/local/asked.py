@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Keyed, Layout, Scale
@@ -70,7 +71,6 @@ class Asked:
                 f"ordered: in {layout} a pair is found when its rows happen to meet, after the watermark has passed "
                 f"it; take Scale({layout.n}), whose results come in order"
             )
-        self._hashed = self.sorts or isinstance(layout, Keyed | Handshake | str)
         for side in SIDES:
             check_time(self.time[side], schemas[side], side)
         whole = parse(on, read_schema(schemas["l"]), read_schema(schemas["r"]))
@@ -85,8 +85,9 @@ class Asked:
         predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
         self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
         structs = {side: Typed(pa.struct(list(schemas[side]))) for side in SIDES}
-        self._fields = result_fields(structs, select, suffixes, how)
-        needed = [field.carried for field in self._fields]
+        using = () if isinstance(on, str) or callable(on) else tuple(on)
+        self._fields = result_fields(structs, select, suffixes, how, using)
+        needed = [carried for field in self._fields for carried in field.sources]
         if isinstance(window, Last | Both):  # rows of one time are put in order by all that they hold
             needed += [find(side, (name,), structs[side], "") for side in SIDES for name in schemas[side].names]
         self._carried: dict[Side, list[Carried]] = {
@@ -108,8 +109,8 @@ class Asked:
         """Whether matches are delivered as they are found."""
         return not (self.sorts or self.plan.counts)
 
-    def intake(self, side: Side) -> Intake:
-        """Reads what is pushed on one side."""
+    def intake(self, side: Side, layout: "Layout | Handshake") -> Intake:
+        """Reads what is pushed on one side, for a join of this layout."""
         return Intake(
             side,
             self.schemas[side],
@@ -117,7 +118,7 @@ class Asked:
             [carried.path for carried in self._carried[side]],
             self.plan,
             self._filters[side],
-            hashed=self._hashed,
+            hashed=self.sorts or isinstance(layout, Keyed | Handshake),
             sortable=self.sorts,
         )
 
@@ -134,13 +135,16 @@ class Asked:
         return type if type == pa.int64() else pa.timestamp("us", type.tz)
 
     @cached_property
-    def _places(self) -> list[int]:
+    def _places(self) -> list[list[int]]:
         names = [field.name for field in self.plan.columns]
-        return [names.index(self._internal(field.carried)) for field in self._fields]
+        return [[names.index(self._internal(source)) for source in field.sources] for field in self._fields]
 
     def present(self, results: pa.RecordBatch) -> pa.RecordBatch:
         """Results under the names that were asked for."""
-        columns = [results.column(at) for at in self._places]
+        columns = [
+            results.column(first) if not others else pc.coalesce(*map(results.column, (first, *others)))
+            for first, *others in self._places
+        ]
         times = results.column(results.num_columns - 1)
         if self._time_type != pa.int64():
             times = times.view(self._time_type)

@@ -142,14 +142,15 @@ class LocalJoin:
             ordered=bool(ordered),
             layout=layout,
         )
-        self._arguments["on"] = asked.text
+        if callable(on):
+            self._arguments["on"] = asked.text
         waits = pair_of("delay", delay, "one duration, or a pair: for left and right", Duration)
         cores = os.cpu_count() or 1
         self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout
         self._pool = Pool(workers or min(self.layout.cells, cores))
         self._asked, self._callback, self._unread = asked, callback, unread
         self._engine = build_engine(self.layout, asked.plan, self._pool)
-        self._intakes = {side: asked.intake(side) for side in SIDES}
+        self._intakes = {side: asked.intake(side, self.layout) for side in SIDES}
         self._rows = self._find_row_readers()
         self._admission = Admission(
             {side: microseconds(wait, "delay") for side, wait in zip(SIDES, waits, strict=True)}

@@ -1,32 +1,19 @@
 """Which kernel serves a segment: the one place where that is decided, by estimated cost.
 
-The costs are nanoseconds measured on one core (``benchmarks/micro/band_shapes.py``), for one probe row; building is
-shared by the probes that a segment sees in its life, which are about as many as it has rows (both streams flow).
+The costs (``kernel/costs.py``) are of one probe row; building is shared by the probes that a segment sees in its life,
+which are about as many as it has rows (both streams flow).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.kernel.nested import STRIP
+from streamjoin.kernel.costs import SHIPPED, Kernel
 from streamjoin.match.dimension import Dimension, TimeBand
 from streamjoin.match.intervals import Array
 
-Kernel = Literal["nested", "buckets", "ordered", "compiled"]
-KERNELS: tuple[Kernel, ...] = ("nested", "buckets", "ordered", "compiled")
-
-NESTED_PAIR, NESTED_LOOK, COMPILED_PAIR, CHECKED_PAIR = 0.1, 3.0, 0.5, 10.0
-BUCKETS_START, BUCKETS_BUILD, BUCKETS_PROBE, BUCKETS_CANDIDATE = (
-    80_000.0,
-    20.0,
-    60.0,
-    2.5,
-)  # a segment, a row, a probe, ...
-ORDERED_BUILD, ORDERED_STEP, ORDERED_CANDIDATE = 100.0, 30.0, 3.0  # a step of the binary searches
 _SAMPLE = 256
 
 
@@ -54,30 +41,22 @@ def choose(
         bucketed = bucketed[:1]  # a second equality has no neighbouring buckets; it is checked on the candidates
     best = order[0] if order else None
     second = order[1] if len(order) > 1 else best
-    left = float(np.prod(share)) * rows * CHECKED_PAIR if checked else 0.0
-    options: dict[Kernel, tuple[float, Choice]] = {
-        # A strip that holds a match is looked at row by row.
-        "nested": (
-            rows * (NESTED_PAIR + NESTED_LOOK * min(1.0, STRIP * float(np.prod(share)))) + left,
-            Choice("nested", best, second),
-        ),
-    }
+    matches = float(np.prod(share)) * rows
+    options: dict[Kernel, tuple[float, Choice]] = {}
+
+    def offer(choice: Choice, candidates: float) -> None:
+        options[choice.kernel] = SHIPPED.estimate(choice.kernel, rows, candidates, matches, checked=checked), choice
+
+    offer(Choice("nested", best, second), rows)
     if checked and all(isinstance(dimension, TimeBand) for dimension in dimensions):
-        options["compiled"] = (rows * COMPILED_PAIR, Choice("compiled", None, None))
+        offer(Choice("compiled", None, None), rows)
     if bucketed:
         touched = float(np.prod([selectivity(dimensions[k], columns[k], buckets=True) for k in bucketed])) * rows
         x, y = (bucketed[0], bucketed[1]) if len(bucketed) == 2 else _alone(bucketed[0], dimensions)
-        start = BUCKETS_START / (rows + 1)
-        options["buckets"] = (
-            start + BUCKETS_BUILD + BUCKETS_PROBE + BUCKETS_CANDIDATE * touched + left,
-            Choice("buckets", x, y),
-        )
+        offer(Choice("buckets", x, y), touched)
     if best is not None:
         sorted_by = min(order, key=lambda k: share[k])
-        options["ordered"] = (
-            ORDERED_BUILD + ORDERED_STEP * math.log2(rows + 2) + ORDERED_CANDIDATE * share[sorted_by] * rows + left,
-            Choice("ordered", sorted_by, None),
-        )
+        offer(Choice("ordered", sorted_by, None), share[sorted_by] * rows)
     if kernel != "auto" and kernel in options:
         return options[kernel][1]
     return min(options.values(), key=lambda option: option[0])[1]

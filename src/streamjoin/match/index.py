@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from streamjoin.kernel.buckets import Asked, Axis, Buckets
 from streamjoin.kernel.codes import encode, unlock, widths
+from streamjoin.kernel.costs import KERNELS
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk
-from streamjoin.match.choose import KERNELS, Choice, sample_values
+from streamjoin.match.choose import Choice, sample_values
 from streamjoin.match.dimension import Dimension
 from streamjoin.match.intervals import Array, Intervals
 

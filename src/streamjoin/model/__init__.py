@@ -10,7 +10,9 @@
 `basic_windows`    their size and their assignment to workers (CellJoin Eq. 2-4)
 `kernels`          cost of a probe in each of our kernels
 `copies`           copies, shuffled bytes and state of a layout on Spark
+`demand`           what is asked of a join, as far as its cost depends on it
 `batch`            seconds of a micro-batch, and the shortest interval that is kept up with
+`choice`           the layout and the interval that serve a join for least
 `thesis`           distribution of windows, map and stencil (thesis 2 and 3); for readers and tests
 =================  =====================================================================================
 

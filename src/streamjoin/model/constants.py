@@ -2,48 +2,38 @@
 
 from dataclasses import dataclass
 
+from streamjoin.kernel.costs import KernelCosts
+
 
 @dataclass(frozen=True)
-class Constants:
+class Constants(KernelCosts):
     """Nanoseconds of one core, but for `batch`, which is of the clock.
 
-    Of the kernels: those that ``match/choose.py`` decides by (``benchmarks/micro/band_shapes.py``). Of Spark: a
-    micro-batch with one row (``spark-empty-batch.md``); CPU seconds at 13.3 and at 36 results a row
-    (``spark-sustained.md``) and at 2 and 16 copies a row (``spark-layouts.md``), less what the kernels take. All are in
-    ``benchmarks/results``; the last three are fitted to these few workloads, and no more than a first guess.
+    Of the kernels: those that they are chosen by (``kernel/costs.py``). Of Spark: fitted, on two cores, to the seconds
+    in ``benchmarks/results``: spark-layouts, spark-sustained, spark-join-types, spark-memory and spark-empty-batch. All
+    of those have rows of some 50 bytes; what of a row's cost is its bytes' rests on how fast state is written.
     """
 
-    nested_pair: float = 0.1
-    """A row that the nested loop looks at."""
-    nested_look: float = 3.0
-    """A row of a strip that holds a match, looked at once more."""
-    compiled_pair: float = 0.5
-    """A row that compiled code decides on."""
-    checked_pair: float = 10.0
-    """A candidate in all intervals that compiled code decides on as well."""
-    buckets_start: float = 80_000.0
-    """An index of buckets, however small."""
-    buckets_build: float = 20.0
-    """A row that is put into it; each row is probed against about once, so a probe pays for one."""
-    buckets_probe: float = 60.0
-    """A probe."""
-    buckets_candidate: float = 2.5
-    """A row in the buckets that a probe touches."""
-    ordered_build: float = 100.0
-    """A row that is sorted."""
-    ordered_step: float = 30.0
-    """A step of the binary searches."""
-    ordered_candidate: float = 3.0
-    """A row in the range."""
-
-    batch: float = 5e8
+    batch: float = 5.4e8
     """A micro-batch, however small."""
-    row_in: float = 8_000.0
-    """An input row: read, packed, admitted, stored."""
-    copy: float = 200.0
+    cell: float = 1e7
+    """A cell in a micro-batch: its calls, its state."""
+    row_in: float = 2_250.0
+    """An input row: read, hashed, packed."""
+    byte_in: float = 5.0
+    """A byte of it."""
+    copy: float = 50.0
     """A copy of a row that is sent to a cell."""
-    row_out: float = 510.0
+    byte_copy: float = 1.5
+    """A byte of it."""
+    stored: float = 700.0
+    """A copy that is stored: merged, written to state and to the cache."""
+    byte_stored: float = 12.0
+    """A byte of it."""
+    row_out: float = 450.0
     """A result row."""
+    byte_out: float = 4.0
+    """A byte of it."""
 
 
 SHIPPED = Constants()

@@ -46,6 +46,16 @@ def find_shuffle_rate(copies: Copies, rates: Sides, widths: Sides) -> float:
     return rates.left * copies.left.sent * widths.left + rates.right * copies.right.sent * widths.right
 
 
+def find_stored_rate(copies: Copies, rates: Sides, widths: Sides | None = None) -> float:
+    """Copies of rows that are stored per second; with widths, their bytes.
+
+    >>> find_stored_rate(Copies(6, Cost(6, 1), Cost(6, 1)), Sides(1000, 100))
+    1100.0
+    """
+    left, right = (1.0, 1.0) if widths is None else (widths.left, widths.right)
+    return rates.left * copies.left.stored * left + rates.right * copies.right.stored * right
+
+
 def find_stay(window: Window, rates: Sides, lag: float = 0.0) -> Sides:
     """How many seconds a row of each side is kept; in tumbling windows the first of a bucket, the longest.
 

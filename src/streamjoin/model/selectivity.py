@@ -51,3 +51,44 @@ def list_zipf_shares(exponent: float, values: int) -> NDArray[np.float64]:
     weights = np.arange(1, values + 1, dtype=np.float64) ** -exponent
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
+
+
+Range = tuple[float, float]
+"""The least and the greatest value, both included."""
+
+
+def find_difference_share(
+    lower: float | None, upper: float | None, left: Range, right: Range, *, whole: bool = False
+) -> float:
+    """The probability that ``lower <= x - y <= upper`` for x and y uniform over their ranges; None is no bound.
+
+    The area, or for whole numbers the count, of the pairs that lie in the band, of all pairs.
+
+    >>> find_difference_share(-0.5, 0.5, (0, 1), (0, 1)), find_difference_share(0, None, (0, 1), (0, 1))
+    (0.75, 0.5)
+    >>> find_difference_share(-10, 10, (1, 10_000), (1, 10_000), whole=True) == find_whole_share(10, 10_000)
+    True
+    """
+    step = 1.0 if whole else 0.0
+    sizes = left[1] - left[0] + step, right[1] - right[0] + step
+    if min(sizes) <= 0:
+        raise ValueError(f"an empty range: {left}, {right}")
+
+    def below(bound: float) -> float:
+        """Pairs whose difference is at most a bound, by how far each end of y's range reaches into x's."""
+        at_end, at_start = right[1] + bound, right[0] + bound - step
+        return (
+            _triangle(at_end - left[0] + step, step)
+            - _triangle(at_start - left[0] + step, step)
+            - _triangle(at_end - left[1], step)
+            + _triangle(at_start - left[1], step)
+        )
+
+    all_pairs = sizes[0] * sizes[1]
+    most = all_pairs if upper is None else below(upper)
+    least = 0.0 if lower is None else below(lower - step)
+    return max(most - least, 0.0) / all_pairs
+
+
+def _triangle(side: float, step: float) -> float:
+    return side * (side + step) / 2 if side > 0 else 0.0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from streamjoin.operators.expr import Expr, Key
 from streamjoin.operators.lower import Lowering
 from streamjoin.operators.statements import NEVER, dtype_of
+from streamjoin.operators.strict.source import read_source
 from streamjoin.spec.side import Side
 
 TILE = 2048
@@ -256,6 +257,7 @@ def _source(code: Lowering, decide: list[str], entry: str, arguments: dict[str, 
             "",
             "import numpy as np",
             "from numba import njit",
+            *((read_source(),) if code.is_strict else ()),
             "",
             "SIGNATURE = (",
             "    'int64('",

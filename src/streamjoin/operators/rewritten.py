@@ -21,12 +21,6 @@ def _move_date(sign: str, args: Sequence[Expr]) -> Expr:
     raise rules.LeftToSpark
 
 
-def _log(_: str, args: Sequence[Expr]) -> Expr:
-    if len(args) == 2:  # with a base
-        raise rules.LeftToSpark
-    return rules.type_doubles("ln", args)
-
-
 def _nullif(_: str, args: Sequence[Expr]) -> Expr:
     return rules.type_case("CASE", [rules.type_comparison("=", args), _NULL, args[0]])
 
@@ -45,7 +39,6 @@ ENTRIES = (
     Operator("nvl2", lambda _, args: rules.type_case("CASE", [_not_null(args[0]), *args[1:]]), 3, 3),
     Operator("nanvl", _nanvl, 2, 2),
     Operator("isnotnull", lambda _, args: _not_null(args[0]), 1, 1),
-    Operator("log", _log, 1, 2),
     Operator("date_add", lambda _, args: _move_date("+", args), 2, 3),
     Operator("date_sub", lambda _, args: _move_date("-", args), 2, 2),
 )

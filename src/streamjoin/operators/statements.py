@@ -5,7 +5,7 @@ beside it: that it is NULL, and that Spark would raise. The error flag may also 
 be costly to compute: such pairs are left to `evaluate`, which has the last word.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -101,6 +101,9 @@ class Statements:
     """Assignments in order, each text only once, and logic on flags that leaves out what is known beforehand."""
 
     lines: list[str] = field(default_factory=list)
+    is_strict: bool = False
+    """Whether functions of `strict` are called."""
+
     _names: dict[str, str] = field(default_factory=dict)
     _opposites: dict[str, str] = field(default_factory=lambda: {NEVER: ALWAYS, ALWAYS: NEVER})
 
@@ -110,6 +113,11 @@ class Statements:
             self._names[text] = f"v{len(self._names)}"
             self.lines.append(f"{self._names[text]} = {text}")
         return self._names[text]
+
+    def call_strict(self, function: Callable[..., float], arguments: Sequence[str]) -> str:
+        """The value of a function of `strict`."""
+        self.is_strict = True
+        return self.put(f"{function.__name__}({', '.join(arguments)})")
 
     def either(self, *flags: str) -> str:
         """That at least one flag is set."""

@@ -130,6 +130,9 @@ def parse_type(text: str) -> Type:
     return Type(text)
 
 
+_COLUMN = re.compile(r"\s*(`[^`]+`|[^\s:`]+)(?:\s*:\s*|\s+)(.+?)\s*", re.DOTALL)
+
+
 class Schema:
     """The columns of one side: names in order, each with its type.
 
@@ -145,6 +148,25 @@ class Schema:
     def from_spark(cls, schema: Any) -> "Schema":
         """Take over a `pyspark.sql.types.StructType`."""
         return cls(_spark_fields(schema))
+
+    @classmethod
+    def from_ddl(cls, ddl: str) -> "Schema":
+        """Read names and types as Spark's SQL writes them.
+
+        >>> Schema.from_ddl("ts TIMESTAMP, `a b` decimal(10,2), s struct<x:int,y:int>").names
+        ['ts', 'a b', 's']
+        """
+        parts, depth = [""], 0
+        for letter in ddl:
+            depth += (letter in "(<") - (letter in ")>")
+            if letter == "," and not depth:
+                parts.append("")
+            else:
+                parts[-1] += letter
+        found = [_COLUMN.fullmatch(part) for part in parts]
+        if not all(found):
+            raise StreamJoinError(f"schema: got {ddl!r}; expected names and types, such as 'ts TIMESTAMP, x INT'")
+        return cls([(each[1].strip("`"), each[2].partition(" NOT NULL")[0]) for each in found if each])
 
     @property
     def names(self) -> list[str]:

@@ -4,7 +4,7 @@ All of it is immutable, column by column, and moved without a Python object per 
 CellJoin's (section 4.2): a kernel reads the key columns alone, results fetch their payload afterwards.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.pane.columns import numbers
 from streamjoin.pane.key import Indices, KeyColumn
 from streamjoin.pane.zones import Zones
 
@@ -56,6 +57,14 @@ class Rows:
         """Between which values the rows lie."""
         return Zones.of(self.time, self.keys, self.rank)
 
+    @cached_property
+    def shared(self) -> dict[str, int]:
+        """What lies in the memory of a payload column, "time" or "key 0", and of which: it is copied and kept once."""
+        plain = {f"key {n}": k.values for n, k in enumerate(self.keys) if k.valid is None and k.exact is None}
+        columns = {_find_place(numbers(c)): at for at, c in enumerate(self.payload.columns) if _is_numbers(c)}
+        arrays = {"time": self.time, **plain}.items() if len(self) else ()
+        return {name: columns[place] for name, array in arrays if (place := _find_place(array)) in columns}
+
     def with_rank(self, first: int) -> "Rows":
         """The same rows, numbered from `first` on."""
         rows = replace(self, rank=np.arange(first, first + len(self)))
@@ -69,10 +78,15 @@ class Rows:
 
     def take(self, indices: Indices) -> "Rows":
         """The rows at these positions, in this order, in buffers of their own."""
+        payload = self.payload.take(pa.array(indices))
+        views = view_columns(payload, self.shared)
         return Rows(
-            self.time[indices],
-            tuple(key.take(indices) for key in self.keys),
-            self.payload.take(pa.array(indices)),
+            views["time"] if "time" in views else self.time[indices],
+            tuple(
+                KeyColumn(views[name]) if (name := f"key {number}") in views else key.take(indices)
+                for number, key in enumerate(self.keys)
+            ),
+            payload,
             None if self.rank is None else self.rank[indices],
             None if self.route is None else self.route[indices],
         )
@@ -96,10 +110,16 @@ class Rows:
             raise ValueError("rows: nothing to concatenate, not even a schema")
         if len(blocks) == 1:
             return blocks[0]
+        payload = _concat_batches([block.payload for block in blocks])
+        views = view_columns(payload, dict(set.intersection(*({*block.shared.items()} for block in blocks))))
+        columns = zip(*(block.keys for block in blocks), strict=True)
         return cls(
-            np.concatenate([block.time for block in blocks]),
-            tuple(KeyColumn.concat(columns) for columns in zip(*(block.keys for block in blocks), strict=True)),
-            _concat_batches([block.payload for block in blocks]),
+            views["time"] if "time" in views else np.concatenate([block.time for block in blocks]),
+            tuple(
+                KeyColumn(views[name]) if (name := f"key {number}") in views else KeyColumn.concat(parts)
+                for number, parts in enumerate(columns)
+            ),
+            payload,
             _concat_present([block.rank for block in blocks]),
             _concat_present([block.route for block in blocks]),
         )
@@ -118,6 +138,21 @@ class Rows:
         extents = [_find_extent(array) for array in arrays if array is not None]
         extents += [(b.address, b.address + b.size) for column in arrow for b in _iter_buffers(column)]
         return _count_covered(extents)
+
+
+def view_columns(payload: Any, shared: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+    """Columns of a payload as arrays, by the names of what they are shared with."""
+    return {name: numbers(payload.column(at)) for name, at in shared.items()}
+
+
+def _is_numbers(column: Any) -> bool:
+    """Whether a column is numbers, none of them NULL, as they lie in memory."""
+    return pa.types.is_primitive(column.type) and 8 <= column.type.bit_width <= 64 and not column.null_count
+
+
+def _find_place(array: NDArray[Any]) -> tuple[int, tuple[int, ...], str]:
+    """What two arrays of one length have in common if they are the same."""
+    return array.__array_interface__["data"][0], array.strides, array.dtype.str
 
 
 def _concat_present(arrays: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:

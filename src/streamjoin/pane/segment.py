@@ -21,7 +21,7 @@ from streamjoin.pane.container import (
     unpack,
 )
 from streamjoin.pane.key import KeyColumn
-from streamjoin.pane.rows import Rows
+from streamjoin.pane.rows import Rows, view_columns
 from streamjoin.pane.zones import Zone, Zones
 
 
@@ -107,7 +107,7 @@ class Segment:
 
     def _to_notes(self) -> dict[str, Any]:
         low, high = ([zone.time, zone.keys, zone.rank] for zone in (self.low, self.high))
-        return {"low": low, "high": high, "nan": self.rows.zones.nan}
+        return {"low": low, "high": high, "nan": self.rows.zones.nan, "shared": self.rows.shared}
 
     def _to_contents(self, keys: Iterable[KeyColumn]) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"time": self.rows.time}
@@ -122,12 +122,14 @@ class Segment:
                 arrays[f"valid {number}"] = key.valid
             if key.exact is not None:
                 batches[f"exact {number}"] = pa.record_batch({"": key.exact})
+        arrays = {name: array for name, array in arrays.items() if name not in self.rows.shared}
         arrays |= {f"index {name}": self.index[name] for name in sorted(self.index)}
         return Contents(self._to_notes(), arrays, batches)
 
     @classmethod
     def _from_contents(cls, contents: Contents, name: str, source: Buffer) -> "Segment":
-        arrays, batches, notes = contents.arrays, contents.batches, contents.notes
+        batches, notes = contents.batches, contents.notes
+        arrays = {**contents.arrays, **view_columns(batches["payload"], notes.get("shared", {}))}
         low, high = (Zone(time, tuple(keys), rank) for time, keys, rank in (notes["low"], notes["high"]))
         exact = {name: batch.column(0) for name, batch in batches.items() if name != "payload"}
         keys = tuple(

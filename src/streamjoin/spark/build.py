@@ -211,7 +211,7 @@ class Planned:
         """The whole flow, from inputs to results under their own names."""
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
-        frames, job = self._to_job()
+        frames, job = self.to_job()
         run = stream if self.is_streaming else backfill
         result = self._name_results(run(job, {side: frames[side] for side in self.sides}, *self._schemas()))
         if not self.is_streaming:
@@ -220,10 +220,10 @@ class Planned:
 
     def waiting(self, checkpoint: str) -> DataFrame:
         """The rows that wait unmatched in a checkpoint, as a batch of results."""
-        _, job = self._to_job()
+        _, job = self.to_job()
         return self._name_results(read_waiting(self.spark, checkpoint, job, *self._schemas()))
 
-    def _to_job(self) -> tuple[dict[Side, DataFrame], Job]:
+    def to_job(self) -> tuple[dict[Side, DataFrame], Job]:
         """Each side as its emitter is given it, and what every process is told."""
         frames, sources = {}, {}
         for side in SIDES:
@@ -279,7 +279,9 @@ class Planned:
             sql = guard(key)
             hashes = None if key.type.is_machine else columns.add(f"xxhash64({sql})")
             keys.append(KeySource(key.type, columns.add(sql), hashes))
-        time, route = columns.add(source.micros), columns.add(_hash_row(side, source))
+        plain = quote_path([source.time])  # its microseconds, as Arrow holds them
+        time = columns.add(plain if plain in columns.sql else source.micros)
+        route = columns.add(_hash_row(side, source))
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
 
+from streamjoin.plan.reduction import Aggregates
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, Range
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
@@ -109,9 +110,11 @@ def _explain_window(planned: Planned) -> str:
         f"{format_duration(window.lower)} {low} right {planned.inputs['r'].time} - left {planned.inputs['l'].time} "
         f"{high} {format_duration(window.upper)}"
     )
+    kept_for = planned.plan.keeps
+    assert isinstance(kept_for, Between)
     kept = [
         f"a {named} row is kept until the watermark has passed its time {_format_signed(stay)}"
-        for named, stay in (("left", window.upper), ("right", -window.lower))
+        for named, stay in (("left", window.upper), ("right", -kept_for.lower))
     ]
     return "\n".join([interval, *kept])
 
@@ -128,6 +131,12 @@ _TYPES: dict[How, str] = {
 
 def _explain_type(planned: Planned) -> str:
     plan = planned.plan
+    if plan.reduction is not None:
+        met = (
+            "an aggregate of all that it met" if isinstance(plan.reduction, Aggregates) else "the match that is nearest"
+        )
+        left_out = "" if plan.how == "left" else "; left rows without a match are left out"
+        return f"{plan.how}: one row for each left row, once it can match no more: {met}{left_out}"
     lines = [f"{plan.how}: {_TYPES[plan.how]}"]
     if plan.shared:
         sides = " and ".join(NAMED[side] for side in plan.shared)

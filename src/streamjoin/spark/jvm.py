@@ -39,6 +39,11 @@ class StartedQuery:
         """Whether it processes what is there and ends."""
         return str(self._query.streamingQuery().trigger().toString()).startswith(("AvailableNow", "OneTime"))
 
+    @property
+    def is_active(self) -> bool:
+        """Whether it still runs."""
+        return bool(self._query.isActive())
+
     def fail(self, message: str) -> None:
         """End the query before it begins, with this message: to be called while it starts.
 

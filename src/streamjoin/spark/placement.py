@@ -18,6 +18,7 @@ def cell_keys(cells: int, partitions: int) -> dict[int, int]:
     return {**dict(enumerate(deal_keys(cells, partitions))), PLAN_CELL: PLAN_CELL}
 
 
+@lru_cache(maxsize=1 << 12)
 def find_cell(key: int, cells: int, partitions: int) -> int:
     """The cell of a key; of a key that only another layout has, the plan's."""
     return next((cell for cell, found in cell_keys(cells, partitions).items() if found == key), PLAN_CELL)

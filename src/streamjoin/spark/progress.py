@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streamjoin.flow.metrics import Metrics
+from streamjoin.flow.metrics import FINGERPRINT, METRICS, Metrics
 from streamjoin.spark.compat import find_observed
 
 _NONE_YET = "1970-01-01T00:00:00.000Z"
@@ -17,12 +17,14 @@ class _Report:
     batch: int
     seconds: float
     watermark: datetime | None
+    plan: str
 
 
 @dataclass(frozen=True)
 class Progress(Metrics, _Report):
     """The metrics of one join in one micro-batch; counts of rows are of rows, but `rows_sent` of their copies.
 
+    `plan` is the fingerprint of the join's plan.
     `comparisons` are the pairs decided, as the papers count them: every probing row times the live opposite window;
     `examined` are those that were looked at. `load_*` say how evenly the comparisons fell on the cells.
     """
@@ -73,5 +75,6 @@ def read_progress(report: Any, name: str) -> Progress | None:
         batch=report["batchId"],
         seconds=max(report["durationMs"].get("triggerExecution", 0), 1) / 1000,
         watermark=None if watermark == datetime.fromisoformat(_NONE_YET) else watermark,
-        **{**metrics, "loads": tuple(metrics["loads"])},
+        plan=metrics.get(FINGERPRINT) or "",
+        **{**{m.name: metrics[m.name] for m in METRICS}, "loads": tuple(metrics["loads"])},
     )

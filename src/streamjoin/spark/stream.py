@@ -9,10 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from streamjoin.flow.job import Job
-from streamjoin.flow.metrics import METRICS, NUMBERS, SECONDS, Together
+from streamjoin.flow.metrics import FINGERPRINT, METRICS, NUMBERS, SECONDS, Together
 from streamjoin.spark.collector import collect, place, settle_batches
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
+from streamjoin.spark.known import remember_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
 from streamjoin.spark.remote import RemoteProcessor, remote
 from streamjoin.spark.watch import mark_of, watch
@@ -27,7 +28,8 @@ def stream(job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arrow:
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
     watch(blocks.sparkSession, job)
-    blocks = results.observe(job.name, *list_metrics()).alias(mark_of(job)).where("block IS NOT NULL")
+    metrics = *list_metrics(), F.max(F.lit(remember_job(job))).alias(FINGERPRINT)
+    blocks = results.observe(job.name, *metrics).alias(mark_of(job)).where("block IS NOT NULL")
     if not job.plan.shared:
         return blocks.select("block").mapInArrow(remote(collect, arrow), schema)
     together = blocks.repartition(job.partitions, F.expr(place(job))).select("cell", "stripe", "page", "block")

@@ -46,6 +46,7 @@ def watch(spark: SparkSession, job: Job) -> None:
                 ended=_quietly(session.query_ended),
             )
             atexit.register(_quietly(stop))  # events after the end of Python would be traces of Java's
+            atexit.register(_quietly(session.finish))  # goes before
     _watched[spark].add(job)
 
 
@@ -87,6 +88,7 @@ class SessionWatch:
 
     def query_started(self, run: str, name: str | None) -> None:  # noqa: ARG002
         """Refuse the query if its checkpoint belongs to other joins."""
+        self._remember_committed()
         query = find_query(self._spark, run)
         found = _MARKED.findall(query.plan)
         jobs = [self._jobs[digest] for digest in found if digest in self._jobs]
@@ -108,8 +110,24 @@ class SessionWatch:
             return
         known = self._runs.get(json.loads(report)["runId"])
         if known and not known.has_plan:
-            known.has_plan = True
-            write_file(self._spark, known.query.checkpoint, PLAN_FILE, write_plan(known.keys))
+            self._write_plan(known)
+
+    def finish(self) -> None:
+        """Python ends, maybe before Spark has told what the last queries did."""
+        self._remember_committed()
+        for run in self._runs.values():
+            if run.query.ends_by_itself and not run.query.is_active:
+                _warn_of_waiting(run)
+
+    def _remember_committed(self) -> None:
+        """Write the plan files of queries that have committed, whether Spark has told so or not."""
+        for run in self._runs.values():
+            if not run.has_plan and run.query.read_reports():
+                self._write_plan(run)
+
+    def _write_plan(self, run: _Run) -> None:
+        run.has_plan = True
+        write_file(self._spark, run.query.checkpoint, PLAN_FILE, write_plan(run.keys))
 
     def query_ended(self, query: str, run: str, reason: str | None) -> None:  # noqa: ARG002
         """Delete the cached segments on this host, and say so if rows still wait."""

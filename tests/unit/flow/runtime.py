@@ -20,6 +20,7 @@ from streamjoin.flow.settle import Answer, settle, unpack_results
 from streamjoin.flow.state import Note
 from streamjoin.layout import Grid, Layout
 from streamjoin.operators.evaluate import evaluate
+from streamjoin.operators.expr import Column, Key
 from streamjoin.plan import Plan
 from streamjoin.reference import Batch, Row, content
 from streamjoin.spec.side import NAMED, SIDES, Side
@@ -37,18 +38,29 @@ def serving(plan: Plan) -> SearchStrategy[Layout]:
 
 
 def to_job(plan: Plan, layout: Layout, cache: CacheSpec, partitions: int = 2, name: str = "join") -> Job:
-    """A job whose emitters are given payload, keys with their hashes, time and route, in this order."""
+    """A job whose emitters are given payload, keys with their hashes, time and route, in this order.
+
+    A key or time that the payload carries is taken from there, as on Spark.
+    """
     sources = {}
     for side in SIDES:
-        width = len(plan.payload(side))
+        carried = {name: at for at, name in enumerate(plan.payload(side).names)}
+        width = len(carried)
         keys = tuple(
-            KeySource(key.type, width + 2 * at, None if key.type.is_machine else width + 2 * at + 1)
+            KeySource(key.type, carried.get(_find_name(key), width + 2 * at))
+            if key.type.is_machine
+            else KeySource(key.type, width + 2 * at, width + 2 * at + 1)
             for at, key in enumerate(plan.keys[side])
         )
         time = width + 2 * len(keys)
-        sources[side] = Source(tuple(range(width)), keys, time, time + 1)
+        sources[side] = Source(tuple(range(width)), keys, carried.get("ts", time), time + 1)
     named = {side: Named("ts", [(f.name, str(f.type)) for f in plan.payload(side)]) for side in SIDES}
     return Job(name, CheckpointKey.of(plan, layout, partitions, named), plan, layout, partitions, sources, cache)
+
+
+def _find_name(key: Key) -> str | None:
+    """The column that a key is, if it is one."""
+    return key.arg.path[0] if isinstance(key.arg, Column) and len(key.arg.path) == 1 else None
 
 
 def to_batch(job: Job, side: Side, rows: Sequence[Row]) -> pa.RecordBatch:

@@ -24,7 +24,7 @@ def test_the_table_of_the_docs_is_the_declaration() -> None:
 
 
 def test_progress_reports_them_in_their_order_after_the_batch() -> None:
-    assert [f.name for f in fields(Progress)] == ["batch", "seconds", "watermark", *(m.name for m in METRICS)]
+    assert [f.name for f in fields(Progress)] == ["batch", "seconds", "watermark", "plan", *(m.name for m in METRICS)]
 
 
 def test_a_cell_reports_what_the_others_are_put_together_of() -> None:

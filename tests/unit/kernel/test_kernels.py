@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from streamjoin.kernel.buckets import Axis, Buckets
 from streamjoin.kernel.codes import encode, widths
-from streamjoin.kernel.nested import STRIP, TILE, nested
+from streamjoin.kernel.costs import STRIP
+from streamjoin.kernel.nested import TILE, nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
 

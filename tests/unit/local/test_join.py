@@ -110,6 +110,34 @@ def test_selected_columns_alone_come_out() -> None:
         assert both.read().to_pylist() == [{"other": "two", "x": 1, "join_time": at(1)}]
 
 
+@pytest.mark.parametrize(
+    ("how", "expected"), [("inner", [2]), ("left", [1, 2]), ("right", [2, 3]), ("full", [1, 2, 3])]
+)
+def test_names_that_both_sides_share_are_one_column(how: str, expected: list[int], tmp_path: Path) -> None:
+    shared = pa.schema([("ts", pa.int64()), ("k", pa.int32())])
+    both = LocalJoin(on=["k"], window=within("1s"), left=shared, right=shared, time="ts", delay="0s", how=how)
+    both.push_left({"ts": [0, 1], "k": [1, 2]})
+    both.push_right({"ts": [0, 1], "k": [2, 3]})
+    both.save(tmp_path)
+    both.close()
+    with LocalJoin.restore(tmp_path) as again:
+        again.flush()
+        found = again.read()
+    assert found.schema.names == ["k", "ts_l", "ts_r", "join_time"]
+    assert sorted(found["k"].to_pylist()) == expected
+
+
+def test_the_default_layout_takes_single_rows_the_lean_way() -> None:
+    plain = pa.schema([("ts", pa.int64()), ("x", pa.int32())])
+    with LocalJoin(
+        on="abs(l.x - r.x) <= 1", window=within("1s"), left=plain, right=plain, time="ts", delay="0s"
+    ) as both:
+        assert both._rows is not None
+        both.push_left({"ts": 0, "x": 1})
+        both.push_right({"ts": 1, "x": 2})
+        assert both.read().num_rows == 1
+
+
 def test_conditions_on_strings_and_zoned_times() -> None:
     zoned = [pa.schema([("ts", pa.timestamp("ns", "Europe/Berlin")), ("s", pa.large_string())])] * 2
     with LocalJoin(

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamjoin import between, tumbling, within
+from streamjoin.kernel.costs import KERNELS
 from streamjoin.match import Matcher
-from streamjoin.match.choose import KERNELS, choose
+from streamjoin.match.choose import choose
 from streamjoin.match.index import choose_widths
 from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.operators.evaluate import evaluate

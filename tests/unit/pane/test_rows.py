@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamjoin.pane import KeyColumn, Rows, no_columns
+from streamjoin.pane import KeyColumn, Rows, no_columns, numbers
 from tests.segments import everything, plain, rows_of_all_types, stamped
 
 
@@ -166,5 +166,39 @@ def test_the_number_of_rows_does_not_show_in_python_calls(verb: str) -> None:
 
     few = everything().take(np.arange(1000) % 4)
     many = everything().take(np.arange(20_000) % 4)
-    work(few)()  # what is imported or cached on first use
+    for rows in (few, many):
+        work(rows)()  # what is imported or cached on first use
     assert calls(work(few)) == calls(work(many))
+
+
+def sharing(ids: list[int | None]) -> Rows:
+    """Rows whose time and first key are columns of the payload; the second key is not."""
+    payload = pa.record_batch(
+        {"ts": pa.array(np.arange(len(ids)) * 10, pa.timestamp("us", "UTC")), "x": pa.array(ids, pa.int32())}
+    )
+    time, x = (numbers(column) for column in payload.columns)
+    valid = None if None not in ids else payload.column(1).is_valid().to_numpy(zero_copy_only=False)
+    return Rows(time, (KeyColumn(x, valid), KeyColumn(x.copy())), payload)
+
+
+def test_what_lies_in_a_payload_column_stays_there() -> None:
+    rows = sharing([1, 2, 3, 4])
+    assert rows.shared == {"time": 0, "key 0": 1}
+    taken, cut = rows.take(np.array([3, 1])), rows.slice(1, 2)
+    for some in (taken, cut, Rows.concat([taken, cut])):
+        assert some.shared == rows.shared
+        assert some.time.tolist() == numbers(some.payload.column(0)).tolist()
+        assert some.keys[0].values.tolist() == some.keys[1].values.tolist() == some.payload.column(1).to_pylist()
+
+
+def test_a_column_with_nulls_or_without_rows_is_not_shared() -> None:
+    assert sharing([1, None]).shared == {"time": 0}
+    assert sharing([]).shared == {}
+
+
+def test_only_what_all_blocks_share_is_shared() -> None:
+    apart = sharing([5, 6])
+    apart = Rows(apart.time.copy(), apart.keys, apart.payload)
+    both = Rows.concat([sharing([1, 2]), apart])
+    assert both.shared == {"key 0": 1}
+    assert both.time.tolist() == [0, 10, 0, 10]

@@ -32,6 +32,7 @@ class Query:
     run: str = "run"
     checkpoint: str = "checkpoint"
     ends_by_itself: bool = True
+    is_active: bool = False
     reports: list[Any] = field(default_factory=list)
     failed: str = ""
 
@@ -91,6 +92,23 @@ def test_a_checkpoint_is_a_joins_from_its_first_commit_on(files: Files, tmp_path
     start(session, again := holding(other, run="a third run"))
     assert not again.failed
     session.query_progressed("is not read any more")
+
+
+def test_what_spark_has_not_told_yet_is_not_lost(
+    files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    session: Any = SessionWatch(None)  # type: ignore[arg-type]
+    one, other = (job_of(window, tmp_path) for window in ("1 second", "2 seconds"))
+    session.add(one)
+    session.add(other)
+    start(session, holding(one, reports=[{"observedMetrics": {"near": {"waiting_rows": 7}}}]))
+    start(session, refused := holding(other, run="at once"))
+    assert refused.failed
+    files.clear()
+    start(session, holding(other, run="last", checkpoint="elsewhere", is_active=True, reports=[{}]))
+    session.finish()
+    assert list(files) == ["elsewhere/streamjoin/plan.json"]
+    assert "7 rows wait" in caplog.text
 
 
 def test_queries_without_a_join_of_ours_are_left_alone(files: Files, tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""``streamjoin advise --calibrate``: this machine measured, with a bar."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from streamjoin.advice.calibrate import BANDS, STEP, TRIALS, WINDOW, Run, calibrate
+from streamjoin.advice.kept import keep_constants
+from streamjoin.cli.quiet import quiet
+from streamjoin.errors import StreamJoinError
+from streamjoin.kernel.costs import KERNELS
+from streamjoin.model.constants import SHIPPED
+
+
+def run_calibration(console: Console) -> None:
+    """Measure, keep and say what was found."""
+    started, constants = perf_counter(), SHIPPED
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with (
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
+        _spark_runs(console) as run,
+    ):
+        task = progress.add_task("measuring this machine", total=len(KERNELS) + len(TRIALS))
+        for name, found in calibrate(run):
+            constants = found
+            progress.update(task, advance=1, description=f"measured: {name}")
+    path = keep_constants(constants)
+    console.print(
+        f"measured in {perf_counter() - started:.0f} s: a micro-batch costs {constants.batch * 1e-9:.2f} s, a row in "
+        f"{constants.row_in * 1e-3:.1f} µs, a result {constants.row_out * 1e-3:.2f} µs; kept in {path}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@contextmanager
+def _spark_runs(console: Console) -> Iterator[Run | None]:
+    """What runs trials on a local Spark; None where there is no Spark."""
+    log: Path | None = None
+    try:
+        with quiet(False) as log:
+            from streamjoin.spark.session import session
+            from streamjoin.spark.trial import time_batches
+
+            spark = session("streamjoin advise", master="local[2]", partitions=2)
+    except StreamJoinError as error:
+        console.print(f"Spark's constants stay those that ship: {error}", highlight=False, soft_wrap=True)
+        yield None
+        return
+    finally:
+        if log is not None:
+            log.unlink(missing_ok=True)
+    try:
+        yield lambda rate, values: time_batches(spark, BANDS, rate, values, WINDOW, STEP)
+    finally:
+        with quiet(False) as stopping:
+            spark.stop()
+        if stopping is not None:
+            stopping.unlink(missing_ok=True)

@@ -1,0 +1,52 @@
+"""Rows of two batch DataFrames, in the form in which cells are given them: a stretch of time that both have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from streamjoin.errors import StreamJoinError
+from streamjoin.flow.emit import read_rows
+from streamjoin.pane import Rows
+from streamjoin.plan import Plan
+from streamjoin.predicate import On
+from streamjoin.spark.build import plan
+from streamjoin.spec.how import How
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.window import Window
+
+
+def sample_frames(
+    left: DataFrame, right: DataFrame, rows: int, *, on: On, window: Window | None, time: tuple[str, str], how: How
+) -> tuple[Plan, Mapping[Side, Rows]]:
+    """The plan of their join, and about so many rows of each side from the midst of the time that they share."""
+    none: Any = (None, None)
+    planned = plan(
+        *(left, right), on=on, window=window, how=how, time=time, delay=none, select=None, layout=None,
+        suffixes=("_l", "_r"), name="streamjoin",
+    )  # fmt: skip
+    frames, job = planned.to_job()
+    spans = {side: _find_span(frames[side], job.sources[side].time) for side in SIDES}
+    start, end = max(span[0] for span in spans.values()), min(span[1] for span in spans.values())
+    if end < start:
+        raise StreamJoinError("samples: the times of left and right do not overlap")
+    densest = max(count / max(last - first, 1) for first, last, count in spans.values())
+    length = min(end - start, int(rows / densest))
+    begin = start + (end - start - length) // 2
+    found: dict[Side, Rows] = {}
+    for side, frame in frames.items():
+        name = f"c{job.sources[side].time}"
+        table = frame.where(f"{name} BETWEEN {begin} AND {begin + length}").limit(2 * rows).toArrow()
+        batch = table.combine_chunks().to_batches() or [table.schema.empty_table().to_batches()]
+        found[side] = read_rows(job, side, batch[0])[0]
+    return planned.plan, found
+
+
+def _find_span(frame: DataFrame, time: int) -> tuple[int, int, int]:
+    """The first and the last time, and how many rows have one."""
+    column = f"c{time}"
+    row = frame.agg(F.min(column), F.max(column), F.count(column)).first()
+    if row is None or row[2] == 0:
+        raise StreamJoinError("samples: one of the inputs has no row with a time")
+    return int(row[0]), int(row[1]), int(row[2])

@@ -9,7 +9,6 @@ Emitters load neither Numba nor the worker: their processes start before the fir
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -54,23 +53,14 @@ class Sent(NamedTuple):
 
 
 def emit(
-    job: Job,
-    side: Side,
-    batches: Iterator[pa.RecordBatch],
-    part: int,
-    block_rows: int = BLOCK_ROWS,
-    stored: bool = True,
+    job: Job, side: Side, batches: Iterator[pa.RecordBatch], part: int, block_rows: int = BLOCK_ROWS
 ) -> Iterator[Iterable[Sent]]:
-    """What one task sends, in groups: the copies of one block of rows together, the headers at the end.
-
-    Rows that are to be `stored` take their routing hashes with them.
-    """
+    """What one task sends, in groups: the copies of one block of rows together, the headers at the end."""
     route, numbers, invalid = job.layout.router(job.plan), count(), 0
     for batch in gather(batches, block_rows, BLOCK_BYTES):
         rows, hashes, nulls = read_rows(job, side, batch)
         invalid += nulls
         if len(rows):
-            rows = replace(rows, route=hashes) if stored else rows
             yield _send_blocks(side, rows, route(side, rows, hashes), part, numbers)
             if job.plan.counts:
                 yield _send_tally(side, rows, job.layout.cells, part, next(numbers))
@@ -95,7 +85,8 @@ def read_rows(job: Job, side: Side, batch: pa.RecordBatch) -> tuple[Rows, Hashes
     payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
     carried = source.time in source.payload
     time = payload.column(source.payload.index(source.time)) if carried else batch.column(source.time)
-    return Rows(numbers(time), keys, payload), numbers(batch.column(source.route)), nulls
+    route = numbers(batch.column(source.route))
+    return Rows(numbers(time), keys, payload, route=route), route, nulls
 
 
 def relabel(column: pa.Array, type: pa.DataType) -> pa.Array:

@@ -113,7 +113,7 @@ class Segment:
         arrays: dict[str, NDArray[Any]] = {"time": self.rows.time}
         if self.rows.rank is not None and (self.index or not _is_consecutive(self.rows.rank)):
             arrays["rank"] = self.rows.rank  # else the zone map says it all
-        if self.rows.route is not None and not self.index:  # with an index it goes to the cache, where nobody asks
+        if self.rows.route is not None:
             arrays["route"] = self.rows.route
         batches = {"payload": self.rows.payload}
         for number, key in enumerate(keys):

@@ -29,8 +29,7 @@ def backfill(job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arro
     for side, rows in sides.items():
         source = job.sources[side]
         in_order = rows.sortWithinPartitions(f"c{source.time}", f"c{source.route}")  # the same each time
-        emitting = remote(emit_batches, packed, side, block_rows=BLOCK_ROWS, stored=False)
-        emitted.append(in_order.mapInArrow(emitting, EMITTED))
+        emitted.append(in_order.mapInArrow(remote(emit_batches, packed, side, block_rows=BLOCK_ROWS), EMITTED))
     blocks = reduce(DataFrame.union, emitted)
     placed = blocks.where("block IS NOT NULL").repartition(job.partitions, "cell").sortWithinPartitions(*ORDER)
     if not job.plan.shared:

@@ -26,12 +26,12 @@ _SCHEMA = pa.schema(list(zip(Sent._fields, _TYPES, strict=True)))
 
 
 def emit_batches(
-    packed: bytes, side: Side, batches: Iterator[pa.RecordBatch], block_rows: int = BLOCK_ROWS, stored: bool = True
+    packed: bytes, side: Side, batches: Iterator[pa.RecordBatch], block_rows: int = BLOCK_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """The function of `mapInArrow` for one side."""
     job, context = unpack_job(packed), TaskContext.get()
     keys = cell_keys(job.layout.cells, job.partitions)
-    groups = emit(job, side, batches, context.partitionId() if context else 0, block_rows, stored)
+    groups = emit(job, side, batches, context.partitionId() if context else 0, block_rows)
     with explain_missing():  # a layout may need Numba to route rows
         for records in groups:
             yield from to_batches(records, keys)

@@ -26,7 +26,6 @@ CONDITIONS = {
     "ratio": "l.p / r.p BETWEEN 0.99999D AND 1.00001D",
     "tolerance of a row": "abs(l.p - r.p) <= l.tol",
     "two columns as ends": "l.p >= r.q AND l.p <= r.p",
-    "several terms": "abs(l.p + l.q - r.p - r.q) <= 0.000005 * (l.p + r.q)",
 }
 
 

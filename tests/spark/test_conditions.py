@@ -140,7 +140,12 @@ def test_names_are_one_column_for_both_sides(trades: DataFrame, quotes: DataFram
     )
     columns = [*keys, "l.ts", "l.x", *([] if kept else ["r.y", "r.ts"])]
     spark_own = left.alias("l").join(right.alias("r"), F.expr(f"l.key = r.KEY AND l.sym = r.sym AND {near}"), how)
-    assert found.columns == ["key", "sym", *(["ts", "x"] if kept else ["ts_l", "x", "y", "ts_r"]), "join_time"]
+    assert found.columns == [
+        "KEY" if how == "right" else "key",
+        "sym",
+        *(["ts", "x"] if kept else ["ts_l", "x", "y", "ts_r"]),
+        "join_time",
+    ]
     assert values(found.drop("join_time").collect()) == values(spark_own.selectExpr(*columns).collect())
     using = left.drop("ts").join(right.drop("ts"), ["key", "sym"], how)  # names and types as in Spark's own
     without_times = found.drop("ts", "ts_l", "ts_r", "join_time")

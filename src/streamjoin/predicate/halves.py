@@ -17,7 +17,7 @@ from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Expr
 from streamjoin.operators.types import MAX_PRECISION, Type
-from streamjoin.spec.side import Side
+from streamjoin.spec.side import SIDES, Side
 
 _EPSILON = {"float": Fraction(1, 2**23), "double": Fraction(1, 2**52)}
 _WIDEST_FACTOR = {"float": 20, "double": 200}  # as powers of two: factors beyond are left to compiled code
@@ -81,6 +81,17 @@ class Halves:
         """Whether some value is bounded from above and from below."""
         factors = [[half.factor(value) for half in self.bounds] for value in self.values]
         return any(min(each) < 0 < max(each) for each in factors)
+
+    def have_one_place(self) -> bool:
+        """Whether each side says by at most one value where it lies; other values only widen or shift one end.
+
+        Of ``l.x + l.y - r.a - r.b`` no single column tells where a row lies, so that an index on one would not narrow.
+        """
+        for side in SIDES:
+            factors = [[half.factor(v) for half in self.bounds] for v in self.values if v.sides == {side}]
+            if sum(min(each) < 0 < max(each) for each in factors) > 1:
+                return False
+        return True
 
     def touch(self, other: "Halves") -> bool:
         """Whether one bounds a value from above and the other the same value from below."""
@@ -267,4 +278,4 @@ def group_halves(read: Sequence[Halves | None]) -> list[tuple[list[int], Halves]
                 break
         else:
             groups.append(([number], halves))
-    return [(numbers, halves) for numbers, halves in groups if halves.have_two_ends()]
+    return [(numbers, halves) for numbers, halves in groups if halves.have_two_ends() and halves.have_one_place()]

@@ -99,7 +99,8 @@ def result_fields(
 def _share(name: str, schemas: Mapping[Side, Struct], how: How) -> Field:
     """The one column that stands for an equal column of both sides."""
     left, right = (find(side, [name], schemas[side], "on") for side in SIDES)
-    return Field(left.path[0], {"right": (right,), "full": (left, right)}.get(how, (left,)))
+    sources = {"right": (right,), "full": (left, right)}.get(how, (left,))
+    return Field(sources[0].path[0], sources)
 
 
 def check_names(names: list[str]) -> None:

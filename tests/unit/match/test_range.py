@@ -40,8 +40,6 @@ TOLERANCES = [
     "abs(l.i - r.b) < r.k + l.k",
     "l.i >= r.i AND l.i <= r.b",
     "l.p >= r.q AND r.p > l.p",
-    "abs(l.p + l.q - r.p - r.q) <= 1 + l.k",
-    "l.p - r.p BETWEEN r.q - 1 AND r.q + 1",
     "abs(2 * l.i - r.b) <= 0.5D * r.k",
     "l.k = r.k AND abs(l.p - r.p) <= 0.005 * r.p",
 ]

@@ -88,6 +88,7 @@ def test_what_is_left_to_compiled_code(text: str) -> None:
         ("l.p >= r.q AND l.q <= r.p", ["band", "band"]),  # no value with two ends
         ("l.p <= 1.005 * r.p", ["band"]),
         ("l.p - 2 * r.q <= l.q - r.p", ["compiled"]),
+        ("abs(l.p + l.q - r.p - r.q) <= l.i", ["compiled"]),  # no column alone says where a row lies
         ("abs(l.p - r.p) <= 10", ["band"]),
         ("l.p >= r.p - 5 AND l.p <= r.p + 10", ["band"]),
         ("l.p = r.p * 2", ["equi"]),

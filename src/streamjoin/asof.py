@@ -62,7 +62,7 @@ def asof(
 
     >>> trades = spark.sql("SELECT timestamp '2026-01-05 09:30:05' AS ts, 'A' AS sym, 20.1D AS price")
     >>> quotes = spark.sql('''
-    ...     SELECT timestamp '2026-01-05 09:30:00' + make_interval(secs => at) AS ts, 'A' AS sym, ask
+    ...     SELECT timestampadd(SECOND, at, timestamp '2026-01-05 09:30:00') AS ts, 'A' AS sym, ask
     ...     FROM VALUES (1, 20.0D), (3, 99D), (7, 20.2D) AS (at, ask)''')
     >>> before = asof(trades, quotes, by="sym", on="r.ask < 2 * l.price", time="ts", tolerance="1 minute")
     >>> before.select("sym", "price", "ask", "ts_r").show()

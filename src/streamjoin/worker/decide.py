@@ -83,7 +83,7 @@ class Decide:
         segments = self.stores["r"].segments
         live = sum(now.count_live(segment.rows) for segment in segments)
         self.counters.comparisons += len(decided) * live
-        most = self.output.bound_rows(decided.payload)
+        most = self.output.bound_rows(decided)
         at, rows = 0, min(FIRST_ROWS, most)
         while at < len(decided):
             probing = decided.slice(at, rows)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -33,7 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_spark_example(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.DoctestItem) and any("spark." in example.source for example in item.dtest.examples)
+    return isinstance(item, pytest.DoctestItem) and any(
+        re.search(r"\bspark\b", example.source) for example in item.dtest.examples
+    )
 
 
 @pytest.fixture(autouse=True)

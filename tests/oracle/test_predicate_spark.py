@@ -275,7 +275,7 @@ def _over(expr: Any, values: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("op", ["+", "-", "*", "/", "%", "div", "=", "<", "<=>", "pmod", "least", "atan2", "coalesce"])
 def test_operators_accept_and_yield_the_types_that_spark_does(spark: Any, op: str) -> None:
-    """Refused here means refused there; typed here means the same type there."""
+    """Refused here means refused there, but for strings beside numbers; typed here means the same type there."""
     empty = spark.sql(f"SELECT l, l AS r FROM (SELECT CAST(NULL AS STRUCT<{DDL}, bi: BINARY, ar: ARRAY<INT>>) AS l)")
     schema = Schema([*SCHEMA.columns, *Schema({"bi": "binary", "ar": "array<int>"}).columns])
     typed, refused = {}, []
@@ -283,8 +283,9 @@ def test_operators_accept_and_yield_the_types_that_spark_does(spark: Any, op: st
         text = f"{op}(l.{a}, r.{b})" if op.isalnum() and op != "div" else f"l.{a} {op} r.{b}"
         try:
             typed[text] = _type_of(text, schema)
-        except StreamJoinError:
-            refused.append(text)
+        except StreamJoinError as error:
+            if "CAST" not in str(error):  # Spark casts a string by itself, and fails at run time
+                refused.append(text)
     known = [text for text, type in typed.items() if type != UNKNOWN]
     fields = empty.selectExpr(*known).schema.fields
     assert {t: str(typed[t]) for t in known} == {

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pyspark.sql import DataFrame
+
 from streamjoin.layout import Layout
 from streamjoin.operators.expr import quote_name
 from streamjoin.plan.reduction import Direction, Pick
@@ -34,6 +36,10 @@ def plan_asof(
     name: str,
 ) -> Planned:
     """Check the arguments of an as-of join of two streaming or two batch inputs."""
+    for side, frames in zip(SIDES, (left, right), strict=True):
+        first = frames if isinstance(frames, DataFrame) else next(iter(frames), None)
+        for each in by if isinstance(first, DataFrame) else ():
+            find(side, [each], first.schema, "by")
     further = to_text(on)
     condition = f"{to_text(by)} AND ({further})" if by else further
     asked = read_join(left, right, condition, window, time, delay, name, inner=False)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.emit import read_rows
@@ -27,7 +27,8 @@ def sample_frames(
         suffixes=("_l", "_r"), name="streamjoin",
     )  # fmt: skip
     frames, job = planned.to_job()
-    spans = {side: _find_span(frames[side], job.sources[side].time) for side in SIDES}
+    times = {side: _to_micros(frames[side], f"c{job.sources[side].time}") for side in SIDES}
+    spans = {side: _find_span(frames[side], times[side]) for side in SIDES}
     start, end = max(span[0] for span in spans.values()), min(span[1] for span in spans.values())
     if end < start:
         raise StreamJoinError("samples: the times of left and right do not overlap")
@@ -36,17 +37,25 @@ def sample_frames(
     begin = start + (end - start - length) // 2
     found: dict[Side, Rows] = {}
     for side, frame in frames.items():
-        name = f"c{job.sources[side].time}"
-        table = frame.where(f"{name} BETWEEN {begin} AND {begin + length}").limit(2 * rows).toArrow()
+        table = frame.where(f"{times[side]} BETWEEN {begin} AND {begin + length}").limit(2 * rows).toArrow()
         batch = table.combine_chunks().to_batches() or [table.schema.empty_table().to_batches()]
         found[side] = read_rows(job, side, batch[0])[0]
     return planned.plan, found
 
 
-def _find_span(frame: DataFrame, time: int) -> tuple[int, int, int]:
+def _to_micros(frame: DataFrame, column: str) -> str:
+    """The time in microseconds, as SQL: a column that results carry too is a timestamp still."""
+    match frame.schema[column].dataType:
+        case TimestampType():
+            return f"unix_micros({column})"
+        case TimestampNTZType():
+            return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', {column})"
+    return column
+
+
+def _find_span(frame: DataFrame, time: str) -> tuple[int, int, int]:
     """The first and the last time, and how many rows have one."""
-    column = f"c{time}"
-    row = frame.agg(F.min(column), F.max(column), F.count(column)).first()
+    row = frame.selectExpr(f"min({time})", f"max({time})", f"count({time})").first()
     if row is None or row[2] == 0:
         raise StreamJoinError("samples: one of the inputs has no row with a time")
     return int(row[0]), int(row[1]), int(row[2])

@@ -40,6 +40,7 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
             "time": ("ts", "ts"),
             "delay": ("10 seconds", "10 seconds"),
             "how": "inner",
+            "ordered": False,
             **arguments,
         }
         paths = {"left": str(tmp_path / "trades"), "right": str(tmp_path / right), "out": str(tmp_path / "near")}

@@ -196,7 +196,6 @@ def test_a_pattern_without_sense_raises_where_it_is_needed(text: str, kinds: lis
     ("on", "part", "reason"),
     [
         ("my_udf(l.n, r.n) AND l.n = r.n", r"my_udf\(l.n, r.n\)", "only Spark evaluates this"),
-        ("l.s = r.n", "l.s = r.n", "only Spark knows how int and string go together"),
         ("length(l.s || r.s) > 2 OR length(l.s) = 3 OR my(l.s, r.s)", r"my\(l.s, r.s\) in .*", "only Spark"),
         ("l.words = r.words", "l.words = r.words", "array<string>"),
         ("CASE WHEN l.n < r.n THEN l.s ELSE r.s END = 'a'", "l.n < r.n in .*", "within a function of strings"),

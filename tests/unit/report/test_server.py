@@ -31,7 +31,7 @@ def served(kept: History) -> Iterator[Server]:
 
 def ask(server: Server, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
     connection = HTTPConnection(
-        "127.0.0.1", int(server.url.partition("?")[0].rstrip("/").rpartition(":")[2]), timeout=5
+        "127.0.0.1", int(server.url.partition("?")[0].rstrip("/").rpartition(":")[2]), timeout=60
     )
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()

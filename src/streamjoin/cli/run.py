@@ -116,8 +116,10 @@ def run(
     need_spark()
     from streamjoin.cli.files import FileJoin, find_checkpoint, parse_window, waits
     from streamjoin.cli.layout import parse_layout
+    from streamjoin.spec.how import how_of
 
     try:
+        how_of(o["how"])
         arguments = {
             "on": o["on"],
             "window": parse_window(within_, between_, tumbling_, last_),

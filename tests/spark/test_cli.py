@@ -94,7 +94,8 @@ def test_run_joins_directories_once_goes_on_where_it_was_and_emits_what_waits(ho
     second = run(home, "run", "--config", "job.toml", "--flush")
     assert (second.returncode, second.stderr) == (0, "")
     assert "1 match found" in second.stdout
-    assert "unmatched" not in second.stdout
+    assert "\n2 rows emitted unmatched by --flush" in second.stdout
+    assert "unmatched so far" not in second.stdout
     everybody = sorted([*matched, ("BETA", 40.6), ("DELTA", None), ("GAMMA", None)])
     assert results(home / "near") == everybody
 

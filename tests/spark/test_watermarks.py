@@ -60,7 +60,7 @@ def test_a_delay_for_each_side_or_one_for_both(
 def test_the_inputs_own_watermarks_count_before_any_delay(spark: SparkSession, tmp_path: Path) -> None:
     left = seconds(tmp_path, *LEFT).stream(spark).withWatermark("ts", "1 second")
     right = seconds(tmp_path, *RIGHT).stream(spark)
-    found = run(joined(left, right, delay="9 seconds"))
+    found = run(joined(left, right, delay=(None, "9 seconds")))
     assert found.watermarks == watermarks((rows(*LEFT), rows(*RIGHT)), (SECOND, 9 * SECOND))[: len(found.watermarks)]
     both = joined(left, right.withWatermark("ts", "9 seconds"))
     assert run(both).watermarks == found.watermarks

@@ -250,8 +250,11 @@ def _hash_bytes(content: bytes) -> int:
 
 
 def hash_rows(batch: pa.RecordBatch, side: Side) -> Hashes:
-    """A hash of all that a row holds; equal rows of both sides have different ones."""
+    """A hash of all that a row holds, signs of zeros too; equal rows of both sides have different ones."""
     found = np.full(batch.num_rows, 1 + (side == "r"), np.int64)
     for column in batch.columns:
         found = mix(found ^ hash_values(column))
+        if pa.types.is_floating(column.type):
+            values = column.to_numpy(zero_copy_only=False)
+            found = mix(found ^ (np.signbit(values) & (values == 0)))
     return found

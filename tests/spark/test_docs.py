@@ -53,20 +53,17 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/tutorial.md")
 
 
-@pytest.mark.guarantee
 @pytest.mark.slow
 def test_the_tutorials_of_the_other_verbs_do_what_they_say(tmp_path: Path) -> None:
     names = ("point-in-time-features", "quotes-before-trades", "rolling-statistics")
     execute(tmp_path, *(f"docs/tutorials/{name}.md" for name in names))
 
 
-@pytest.mark.guarantee
 @pytest.mark.slow
 def test_the_guide_to_conditions_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/conditions.md")
 
 
-@pytest.mark.guarantee
 @pytest.mark.slow
 def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/checkpoints.md")
@@ -81,7 +78,6 @@ def test_the_readme_runs_as_it_is_pasted_and_without_chatter(tmp_path: Path) -> 
         assert noise not in said, said
 
 
-@pytest.mark.guarantee
 @pytest.mark.slow
 def test_the_command_of_the_readme_and_of_the_help_runs_as_it_is_written(tmp_path: Path) -> None:
     """After the README's Python, which makes the directories."""

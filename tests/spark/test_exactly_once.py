@@ -133,7 +133,7 @@ def test_a_driver_killed_at_random_moments_goes_on_from_its_checkpoint(
 @pytest.mark.parametrize(
     ("files", "kills", "layout", "how"),
     [
-        pytest.param(6, 1, "Grid(2, 2)", "full", marks=GUARANTEE),
+        pytest.param(6, 1, "Grid(2, 2)", "full", marks=pytest.mark.slow),
         pytest.param(20, 5, "auto", "left", marks=pytest.mark.slow),
     ],
 )

@@ -114,7 +114,6 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.guarantee
 @pytest.mark.parametrize("case", CASES)
 def test_scalejoin_s_case_studies_give_one_sequence_from_many_physical_streams(
     spark: SparkSession, tmp_path: Path, case: str

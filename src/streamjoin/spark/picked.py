@@ -37,9 +37,9 @@ def plan_asof(
 ) -> Planned:
     """Check the arguments of an as-of join of two streaming or two batch inputs."""
     for side, frames in zip(SIDES, (left, right), strict=True):
-        first = frames if isinstance(frames, DataFrame) else next(iter(frames), None)
-        for each in by if isinstance(first, DataFrame) else ():
-            find(side, [each], first.schema, "by")
+        for frame in [frames] if isinstance(frames, DataFrame) else frames:
+            for each in by:
+                find(side, [each], frame.schema, "by")
     further = to_text(on)
     condition = f"{to_text(by)} AND ({further})" if by else further
     asked = read_join(left, right, condition, window, time, delay, name, inner=False)

@@ -171,7 +171,6 @@ def check(
         join.close()
 
 
-@pytest.mark.slow  # two grids still differ from the reference at ties of count windows
 @pytest.mark.parametrize(("system", "how"), [(name, how) for name, (_, hows) in SERVED.items() for how in hows])
 @settings(max_examples=8, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())

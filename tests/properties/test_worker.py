@@ -195,7 +195,7 @@ def test_extreme_values_and_times(plan: Plan, left: list[Row], right: list[Row],
 
     expected = [
         replace(joined, join_time=min(joined.join_time, LAST))  # an int64 holds no later one
-        for joined in reference.join(batches, holds, plan.window, plan.how).rows
+        for joined in reference.join(batches, holds, plan.window, plan.how, tie=tie).rows
     ]
     assert multiset(run(Worker(plan), batches)) == multiset(expected)
 

@@ -19,13 +19,13 @@ MEMORY: tuple[tuple[types.ModuleType, str], ...] = (
 )
 """All that modules of `flow` and below remember of a join, or of files; a test looks for more.
 
-`OF_A_PLAN` are caches that go by the plan as an object, which each process here has of its own. Code that Numba has
-loaded is not among them: it depends on the condition alone, and loading it again takes longer than
-a history.
+`OF_A_PLAN` are caches that go by the plan as an object, which each process here has of its own, and `CODE` what was
+compiled: it depends on the condition alone, and loading it again takes longer than a history.
 """
 
 
 OF_A_PLAN = {("streamjoin.worker.worker", "_analyze")}
+CODE = {("streamjoin.worker.fold", "_compile")}
 
 
 class Process:

@@ -17,7 +17,7 @@ from tests.simulation.faults import KINDS
 from tests.simulation.history import make_history
 from tests.simulation.joins import PLACES
 from tests.simulation.planted import PLANTED, find_planted
-from tests.simulation.process import MEMORY, OF_A_PLAN
+from tests.simulation.process import CODE, MEMORY, OF_A_PLAN
 from tests.simulation.run import Tally, run_history, run_seeds, workspace
 from tests.simulation.shrink import shrink
 
@@ -42,6 +42,7 @@ def test_histories(root: Path) -> None:
     assert {(layout, how) for _, layout, how in tally.hits.counts} == PLACES
 
 
+@pytest.mark.slow  # CI runs it beside `make simulate`
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_faults_are_found(name: str, root: Path) -> None:
     assert find_planted(name, 1_000_000, root, most=1000) is not None
@@ -67,7 +68,7 @@ def test_a_failing_history_is_shrunk(root: Path) -> None:
 
 
 def test_all_that_modules_remember_dies_with_a_process() -> None:
-    known = {(module.__name__, name) for module, name in MEMORY} | OF_A_PLAN
+    known = {(module.__name__, name) for module, name in MEMORY} | OF_A_PLAN | CODE
     found = set()
     for room in (flow, worker, match, pane, streamjoin.layout, streamjoin.plan):
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):

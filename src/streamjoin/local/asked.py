@@ -89,7 +89,6 @@ class Asked:
         self._fields = result_fields(structs, select, suffixes, how, using)
         needed = [carried for field in self._fields for carried in field.sources]
         if isinstance(window, Last | Both):  # rows of one time are put in order by their hash, then by all they hold
-            self._hashed = True
             needed += [find(side, (name,), structs[side], "") for side in SIDES for name in schemas[side].names]
         self._carried: dict[Side, list[Carried]] = {
             side: list({carried.path: carried for carried in needed if carried.side == side}.values()) for side in SIDES
@@ -119,7 +118,7 @@ class Asked:
             [carried.path for carried in self._carried[side]],
             self.plan,
             self._filters[side],
-            hashed=self.sorts or isinstance(layout, Keyed | Handshake),
+            hashed=self.sorts or self.plan.counts or isinstance(layout, Keyed | Handshake),
             sortable=self.sorts,
         )
 

@@ -212,7 +212,7 @@ def _to_times(values: Any, type: pa.DataType) -> pa.Array:
 
 
 def hash_values(values: pa.Array) -> Hashes:
-    """A hash of each value; equal values have equal ones."""
+    """A hash of each value; those that hold the same bits have the same one."""
     if pa.types.is_null(values.type):
         return np.zeros(len(values), np.int64)
     if pa.types.is_primitive(values.type) and not pa.types.is_decimal(values.type):
@@ -254,7 +254,4 @@ def hash_rows(batch: pa.RecordBatch, side: Side) -> Hashes:
     found = np.full(batch.num_rows, 1 + (side == "r"), np.int64)
     for column in batch.columns:
         found = mix(found ^ hash_values(column))
-        if pa.types.is_floating(column.type):
-            values = column.to_numpy(zero_copy_only=False)
-            found = mix(found ^ (np.signbit(values) & (values == 0)))
     return found

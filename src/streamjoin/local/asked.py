@@ -64,6 +64,10 @@ class Asked:
         ordered: bool,
         layout: "Layout | Handshake | str",
     ) -> None:
+        if window is not None and not isinstance(window, Window):
+            raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
+        if layout != "auto" and not isinstance(layout, Layout | Handshake):
+            raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
         self.schemas, self.time = schemas, dict(zip(SIDES, time, strict=True))
         self.sorts = ordered or isinstance(layout, Scale)
         if ordered and isinstance(layout, Handshake):
@@ -185,3 +189,9 @@ def check_schema(schema: Any, side: Side) -> pa.Schema:
     if twice:
         raise StreamJoinError(f"{NAMED[side]}: several columns are named {', '.join(sorted(twice))}")
     return schema
+
+
+def check_count(argument: str, value: object) -> None:
+    """Refuse what is no whole number of 1 or more; None is none."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise StreamJoinError(f"{argument}: got {value!r}; expected a whole number, 1 or more")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Cell, Grid, Keyed, LocalJoin, Scale, StreamJoinError, last, within
-from streamjoin.local import join as joining
+from streamjoin.local import driver
 
 LEFT = pa.schema([("ts", pa.timestamp("us")), ("x", pa.int32()), ("name", pa.string())])
 RIGHT = pa.schema([("ts", pa.timestamp("us")), ("a", pa.int32()), ("name", pa.string())])
@@ -223,7 +223,7 @@ def test_a_push_raises_when_too_many_results_are_unread() -> None:
 
 
 def test_only_the_queue_blocks_and_stats_say_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "QUEUED_ROWS", 100)
+    monkeypatch.setattr(driver, "QUEUED_ROWS", 100)
     with join() as both:
         for start in range(0, 5000, 100):
             both.push_left(rows("x", 100, start))

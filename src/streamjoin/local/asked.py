@@ -16,8 +16,8 @@ from streamjoin.operators.expr import Expr
 from streamjoin.operators.onesided import check_evaluable, read_schema
 from streamjoin.plan import Plan
 from streamjoin.predicate import On, Predicate, parse
-from streamjoin.predicate.classify import reads_zone
 from streamjoin.predicate.conjunct import OneSided
+from streamjoin.predicate.traits import reads_zone
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.spec.window import Both, Last, Window

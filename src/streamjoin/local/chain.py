@@ -13,7 +13,6 @@ Rows travel as times, keys and ranks; the collector fetches payloads by rank whe
 window checks the ranks).
 """
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +25,8 @@ from numpy.typing import NDArray
 
 from streamjoin.local.engine import FEW, Engine, State
 from streamjoin.local.entrance import Entrance, Ready
-from streamjoin.local.node import Expired, Look, Message, Node, Ranks, Travelling, Window
+from streamjoin.local.node import Expired, Look, Node, Ranks, Travelling, Window
+from streamjoin.local.traffic import Traffic
 from streamjoin.match import Matcher
 from streamjoin.pane import NO_TIME, Rows, Segment, no_columns
 from streamjoin.pane.order import argsort_rows
@@ -83,72 +83,6 @@ class Kept:
         table = pa.Table.from_batches([block.payload for block in self.blocks])
         taken = table.take(pa.array(ranks - self.first))
         return [pa.concat_arrays(column.chunks) for column in taken.columns]
-
-
-class Traffic:
-    """Messages under way, so that the driver knows when the chain is at rest, and the threads that carry them."""
-
-    def __init__(self, nodes: list[Node]) -> None:
-        self._nodes, self._changed = nodes, threading.Condition()
-        self._under_way = 0
-        self._shared = self._stopped = False
-        self._error: BaseException | None = None
-        self._threads: list[threading.Thread] = []
-
-    def send(self, node: Node, side: Side, message: Message) -> None:
-        """Put a message into a queue of a node."""
-        with self._changed:
-            self._under_way += 1
-            node.queues[side].append(message)
-            if self._shared:
-                self._changed.notify_all()
-
-    def settle(self, *, alone: bool) -> None:
-        """Let messages flow until none is under way; `alone` in the caller's thread."""
-        if alone or len(self._nodes) == 1:
-            while self._under_way:
-                for node in self._nodes:
-                    taken = node.step()  # which may send others
-                    self._under_way -= taken
-            return
-        if not self._threads:
-            self._threads = [threading.Thread(target=self._carry, args=(node,), daemon=True) for node in self._nodes]
-            for thread in self._threads:
-                thread.start()
-        with self._changed:
-            self._shared = True
-            self._changed.notify_all()
-            while self._under_way and self._error is None:
-                self._changed.wait()
-            self._shared = False
-            if self._error is not None:
-                raise self._error
-
-    def _carry(self, node: Node) -> None:
-        """What the thread of a node does."""
-        while True:
-            with self._changed:
-                while not self._stopped and not (self._shared and (node.queues["l"] or node.queues["r"])):
-                    self._changed.wait()
-                if self._stopped:
-                    return
-            try:
-                taken = node.step()
-            except BaseException as error:  # noqa: BLE001  it is raised to the driver
-                self._error, taken = error, 0
-            with self._changed:
-                self._under_way -= taken
-                if self._under_way == 0 or self._error is not None:
-                    self._changed.notify_all()
-
-    def stop(self) -> None:
-        """End the threads."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
 
 
 class ChainEngine(Engine):

@@ -23,8 +23,8 @@ from streamjoin.operators.onesided import evaluate_column, read_column, read_typ
 from streamjoin.operators.types import TIMESTAMP_NTZ
 from streamjoin.pane import KeyColumn, Rows, key_column, no_columns, numbers
 from streamjoin.plan import Plan
-from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
+from streamjoin.predicate.traits import may_raise
 from streamjoin.spec.side import NAMED, Side
 
 Pushed: TypeAlias = "pa.Table | pa.RecordBatch | Mapping[str, Any]"

@@ -10,21 +10,22 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.kernel.codes import encode, unlock, widths
+from streamjoin.kernel.codes import encode
 from streamjoin.kernel.intervals import INT64_MAX, INT64_MIN
-from streamjoin.kernel.pairs import Chunk, refine
+from streamjoin.kernel.pairs import Chunk
 from streamjoin.match.choose import choose
 from streamjoin.match.dimension import RankBand, TimeBand
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
 from streamjoin.match.intervals import Array, Intervals
+from streamjoin.match.pairs import Pairs, IntervalTest, keep, refine_all
 from streamjoin.match.range import RangeBand
 from streamjoin.match.serve import key_dimensions
 from streamjoin.operators.compiled import CompiledCheck, new_cursor
@@ -34,15 +35,6 @@ from streamjoin.predicate import Predicate
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, OneSided, Range
 from streamjoin.spec.side import OTHER, Side
 from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Matches: rows of the block, rows of the segment; and how many pairs were looked at to find them."""
-
-    probe: NDArray[np.int32]
-    build: NDArray[np.int32]
-    examined: int
 
 
 class Matcher:
@@ -128,7 +120,7 @@ class Matcher:
         if (index := self._opened.get(segment)) is None:
             index = self._opened[segment] = Index(segment.index)
         others = [
-            _Test.of(k, columns[k], segment, asked[k])
+            IntervalTest.of(k, columns[k], segment, asked[k])
             for k in range(len(dimensions))
             if k not in index.axes and not ((zone := zones[k]) and asked[k].cover(zone))
         ]
@@ -139,7 +131,7 @@ class Matcher:
             else index.candidates(asked, Chunk(chunk))
         )
         for candidates in found:
-            pairs = _refine_all(candidates, others, indices, len(probe))
+            pairs = refine_all(candidates, others, indices, len(probe))
             yield self.check_pairs(probe_side, probe, segment.rows, pairs, compiled=compiled)
 
     def _meet_special(
@@ -155,14 +147,14 @@ class Matcher:
         """The rows of a segment that no range speaks of, with every row of the block."""
         special, indices = segment.index["special"], able.astype(np.int32)
         others = [
-            _Test.of(k, columns[k], segment, intervals.at(indices))
+            IntervalTest.of(k, columns[k], segment, intervals.at(indices))
             for k, intervals in enumerate(asked)
             if k not in self._ranges
         ]
         for start in range(0, len(indices) * len(special), chunk):
             number = np.arange(start, min(start + chunk, len(indices) * len(special)))
             probes, builds = (number // len(special)).astype(np.int32), special[number % len(special)]
-            pairs = _refine_all((probes, builds, len(number)), others, indices, len(probe))
+            pairs = refine_all((probes, builds, len(number)), others, indices, len(probe))
             yield self.check_pairs(probe_side, probe, segment.rows, pairs)
 
     def check_pairs(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs, *, compiled: bool = False) -> Pairs:
@@ -241,7 +233,7 @@ class Matcher:
             a = left.keys[self._position[equi.left.name]].exact.take(li)
             b = right.keys[self._position[equi.right.name]].exact.take(ri)
             same = pc.equal(a, b).fill_null(equi.null_safe)
-            found = _keep(found, same.to_numpy(zero_copy_only=False))
+            found = keep(found, same.to_numpy(zero_copy_only=False))
         if self.check is not None and len(found.probe):
             li, ri = (found.probe, found.build) if probe_side == "l" else (found.build, found.probe)
             columns = [
@@ -249,7 +241,7 @@ class Matcher:
                 for rows, keys in ((left, self.check.left), (right, self.check.right))
             ]
             mask = self.check.pairs(columns[0], columns[1], li, ri)
-            found = _keep(found, mask)
+            found = keep(found, mask)
         return found
 
     def _check_texts(self, probe_side: Side, probe: Rows, build: Rows, found: Pairs) -> Pairs:
@@ -258,7 +250,7 @@ class Matcher:
             if len(found.probe):
                 met = (probe, build, found.probe, found.build)
                 left, right, li, ri = met if probe_side == "l" else (build, probe, found.build, found.probe)
-                found = _keep(found, check.mask(left, right, li, ri))
+                found = keep(found, check.mask(left, right, li, ri))
         return found
 
 
@@ -272,40 +264,6 @@ def _strict_keys(conjunct: Conjunct) -> Sequence[Key]:
     if isinstance(conjunct, Band | Range) or (isinstance(conjunct, Equi) and not conjunct.null_safe):
         return conjunct.keys
     return ()
-
-
-@dataclass(frozen=True)
-class _Test:
-    """One more dimension that candidates must lie in the intervals of."""
-
-    codes: Array
-    lower: Array
-    width: Array
-
-    @classmethod
-    def of(cls, k: int, column: Array, segment: Segment, asked: Intervals) -> "_Test":
-        return cls(_codes(k, column, segment), unlock(asked.lower), widths(asked.lower, asked.upper))
-
-
-def _refine_all(found: Candidates, others: Sequence[_Test], indices: NDArray[np.int32], probes: int) -> Pairs:
-    """The candidates that pass all other tests; `indices` are the rows of the block that asked."""
-    probe, build, examined = found
-    count = len(probe)
-    for test in others:
-        count = refine(probe, build, count, test.codes, test.lower, test.width)
-    kept = probe[:count].copy() if len(indices) == probes else indices[probe[:count]]
-    return Pairs(kept, build[:count].copy(), examined)
-
-
-def _codes(k: int, column: Array, segment: Segment) -> Array:
-    codes = segment.index.get(f"codes{k}")
-    return unlock(encode(column) if codes is None else codes)
-
-
-def _keep(found: Pairs, mask: NDArray[np.bool_]) -> Pairs:
-    if mask.all():
-        return found
-    return Pairs(found.probe[mask], found.build[mask], found.examined)
 
 
 def _column(

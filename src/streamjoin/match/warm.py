@@ -30,7 +30,8 @@ from streamjoin.kernel.ruler import Ruler
 from streamjoin.kernel.sort import argsort_keys, find_places
 from streamjoin.kernel.strings import Strings, contains, ends_with, like, starts_with, substrings
 from streamjoin.match.dimension import Dimension, TimeBand
-from streamjoin.match.matcher import Matcher, Pairs
+from streamjoin.match.matcher import Matcher
+from streamjoin.match.pairs import Pairs
 from streamjoin.operators.expr import Key
 from streamjoin.operators.statements import dtype_of, limit_of
 from streamjoin.operators.types import BINARY, BOOLEAN, STRING, Type

@@ -6,14 +6,13 @@ met, equal ones only once.
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable, can_cast
+from streamjoin.operators.arithmetic import can_cast
 from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Call, Cast, Column, Expr, Function, Key, Literal, Opaque, conjunction
+from streamjoin.operators.expr import Call, Cast, Column, Expr, Key, Literal, conjunction
 from streamjoin.operators.registry import OPERATORS
 from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import (
@@ -22,7 +21,6 @@ from streamjoin.operators.types import (
     BOOLEAN,
     INTEGRAL_RANGE,
     STRING,
-    TIMESTAMP,
     UNKNOWN,
     VOID,
     Type,
@@ -30,15 +28,7 @@ from streamjoin.operators.types import (
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Range, Residual
 from streamjoin.predicate.halves import Halves, group_halves, read_halves
 from streamjoin.predicate.linear import MIRRORED, Difference, read_difference
-
-_NEVER_RAISE = frozenset(
-    (
-        *("year", "quarter", "month", "week", "weekofyear", "day", "dayofmonth", "dayofweek", "dayofyear", "weekday"),
-        *("hour", "minute", "second", "extract", "date_part", "datepart", "date_trunc", "trunc"),
-        *("size", "cardinality", "array_size", "array_contains", "isnan"),
-    )
-)
-"""Functions of Spark's that have a value, if only NULL, for all that they are given."""
+from streamjoin.predicate.traits import is_known, may_raise, reads_zone
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -179,17 +169,6 @@ def _is_always_true(part: Expr) -> bool:
     return is_known(part) and evaluate(part, {}, {}) is True
 
 
-def is_known(constant: Expr) -> bool:
-    """Whether a constant has a value here: it can be evaluated, does not raise, and is the same in every time zone."""
-    if any(map(reads_zone, constant.walk())):
-        return False
-    try:
-        evaluate(constant, {}, {})
-    except (EvaluationError, NotEvaluable):
-        return False
-    return True
-
-
 def _equi(part: Call, keys: Keys) -> Equi | None:
     a, b = part.args
     if part.op not in ("=", "<=>") or {len(a.sides), len(b.sides)} != {1} or a.sides == b.sides:
@@ -283,32 +262,3 @@ def _in_whole_numbers(expr: Call) -> Call:
         return expr
     as_bigint = whole if whole.type == BIGINT else Cast(BIGINT, whole, implicit=True)
     return Call(BOOLEAN, op, (as_bigint, Literal(BIGINT, limit, str(limit))), span=expr.span)
-
-
-def reads_zone(expr: Expr) -> bool:
-    """Whether Spark looks at the session's time zone: zoned times subtracted, moved by days, or made of dates."""
-    if isinstance(expr, Literal):
-        return expr.type == TIMESTAMP and not re.search(r"(Z|[+-]\d\d:?\d\d)'$", expr.text)
-    if isinstance(expr, Cast):
-        return TIMESTAMP in (expr.type, expr.arg.type) and expr.type != expr.arg.type
-    return isinstance(expr, Call) and OPERATORS[expr.op].reads_zone(expr)
-
-
-def may_raise(expr: Expr) -> bool:
-    """Whether Spark may raise when it evaluates an expression."""
-    match expr:
-        case Function(op=op, args=args):
-            return OPERATORS[op].may_raise(expr.type) or any(map(may_raise, args))
-        case Opaque(pieces=pieces):
-            return not _is_harmless("".join(piece if isinstance(piece, str) else "x" for piece in pieces))
-        case Cast(implicit=False, arg=arg) if not isinstance(arg, Literal):
-            return True
-        case Call(op=op, type=type) if OPERATORS[op].may_raise(type):
-            return True
-    return any(may_raise(child) for child in expr.children)
-
-
-def _is_harmless(sql: str) -> bool:
-    """Whether some SQL is nothing but calls of functions that never raise."""
-    called = re.findall(r"(\w+)\s*\(", sql.lower())
-    return bool(called) and set(called) <= _NEVER_RAISE and not re.search(r"[-+*/%\[|&^:<>=]", sql)

@@ -27,8 +27,9 @@ from streamjoin.operators.types import (
     VOID,
     Type,
 )
-from streamjoin.predicate.classify import Keys, is_known, may_raise, over_keys, reads_zone, split
+from streamjoin.predicate.classify import Keys, over_keys, split
 from streamjoin.predicate.conjunct import Band, Conjunct, Evaluated, PairColumn, Range
+from streamjoin.predicate.traits import is_known, may_raise, reads_zone
 
 
 def require_worker(conjunct: Conjunct, keys: Keys) -> Conjunct:

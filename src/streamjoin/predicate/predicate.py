@@ -7,10 +7,11 @@ from typing import Any
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Column, Expr, Key
-from streamjoin.predicate.classify import Keys, may_raise
+from streamjoin.predicate.classify import Keys
 from streamjoin.predicate.conjunct import Band, Conjunct, Range, Residual
 from streamjoin.predicate.for_worker import prefer_worker, require_worker
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
+from streamjoin.predicate.traits import may_raise
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between, Closed
 

@@ -17,7 +17,8 @@ from streamjoin.plan.reduction import Aggregate, Aggregates, Computed, Operand, 
 from streamjoin.predicate import On
 from streamjoin.predicate.classify import Keys, over_keys
 from streamjoin.spark.aggregable import check_types
-from streamjoin.spark.build import Asked, Planned, read_join
+from streamjoin.spark.asked import Asked, read_join
+from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import UTC
 from streamjoin.spark.compat import arrow_type as to_arrow
 from streamjoin.spark.fields import arrow_type

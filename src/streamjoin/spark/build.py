@@ -1,13 +1,12 @@
 """A join as a Spark plan: what Spark computes before, what the Python workers are told, what Spark does after."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
@@ -16,28 +15,24 @@ from streamjoin.flow.checkpoint import CheckpointKey, Named
 from streamjoin.flow.job import Job, KeySource, Source
 from streamjoin.layout import Layout, choose_layout, fit_plan
 from streamjoin.operators.expr import Column, Key, to_sql
-from streamjoin.operators.types import Type, from_spark
 from streamjoin.plan import Plan
 from streamjoin.plan.reduction import Reduction
-from streamjoin.predicate import Predicate, Schema, parse
-from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
+from streamjoin.predicate.traits import may_raise
 from streamjoin.spark.ahead import compile_ahead
+from streamjoin.spark.asked import Asked, read_join
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.column import AnyOn, read_columns
-from streamjoin.spark.compat import UTC, analyze, find_zone, read_setting
+from streamjoin.spark.column import AnyOn
+from streamjoin.spark.compat import UTC, find_zone, read_setting
 from streamjoin.spark.fields import arrow_type
-from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames, Input, explain_clash, read
-from streamjoin.spark.python import check_python
+from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames
 from streamjoin.spark.rowhash import hash_row
-from streamjoin.spark.settings import check_settings
 from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.spec.window import Both, Last, Window
-from streamjoin.sql.on import names_of
+from streamjoin.spec.window import Window
 from streamjoin.sql.select import JOIN_TIME, Carried, Field, find, quote_path, result_fields
 
 
@@ -59,82 +54,6 @@ def plan(
     """Check the arguments of a join of two streaming or two batch inputs."""
     asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)
     return Planned(asked, how, select, layout, suffixes, ordered=ordered)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What two inputs are asked for: a condition and a window."""
-
-    spark: SparkSession
-    inputs: dict[Side, Input]
-    predicate: Predicate
-    window: Window
-    name: str
-    using: Sequence[str] = ()
-    """The names of columns that are to be equal, where the condition is just that."""
-
-
-def read_join(
-    left: Frames,
-    right: Frames,
-    on: AnyOn,
-    window: Window | None,
-    time: tuple[str, str],
-    delay: tuple[Duration | None, Duration | None],
-    name: str,
-    *,
-    inner: bool,
-    counts: bool = False,
-) -> Asked:
-    """Read the inputs and the condition; of an inner join parts of it may be left to Spark."""
-    inputs = {
-        side: read(side, frames, column, wait)
-        for side, frames, column, wait in zip(SIDES, (left, right), time, delay, strict=True)
-    }
-    if inputs["l"].is_streaming != inputs["r"].is_streaming:
-        kinds = ["streaming" if inputs[side].is_streaming else "batch" for side in SIDES]
-        raise StreamJoinError(
-            f"left is {kinds[0]} and right is {kinds[1]}: expected both of one kind. To join a stream with a table "
-            "that does not change, use Spark's own join; to replay history, read both as batch"
-        )
-    if inputs["l"].names & inputs["r"].names:
-        with explain_clash():
-            analyze(inputs["l"].frame.crossJoin(inputs["r"].frame))
-    spark = inputs["l"].frame.sparkSession
-    check_settings(spark, streaming=inputs["l"].is_streaming)
-    check_python(spark)
-    schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
-    predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
-    if window is None:
-        implied = predicate.window(time)
-        if implied is None:
-            raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
-        window, predicate = implied
-    predicate = predicate.prefer_worker() if inner else predicate.require_worker()
-    if isinstance(window, Last | Both) and not counts:
-        raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")
-    name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
-    return Asked(spark, inputs, predicate, window, name, names_of(on))
-
-
-def _choose_name(name: str, taken: set[str]) -> str:
-    """A name for the metrics that no join before this one bears: Spark wants them different within a query."""
-    numbered = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2)))
-    return next(free for free in numbered if free not in taken)
-
-
-def _ask_spark(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
-    """Asks Spark for the type of what only Spark understands."""
-
-    def typeof(sql: str) -> Type | None:
-        pair = inputs["l"].frame.alias("l").crossJoin(inputs["r"].frame.alias("r"))
-        try:
-            return from_spark(pair.selectExpr(sql).schema.fields[0].dataType)
-        except AnalysisException as error:
-            reason = (error.getMessage() or str(error)).partition("\n")[0]
-            raise StreamJoinError(f"on: Spark does not understand {sql}: {reason}") from error
-
-    return typeof
 
 
 @dataclass

@@ -8,7 +8,8 @@ from streamjoin.layout import Layout
 from streamjoin.operators.expr import quote_name
 from streamjoin.plan.reduction import Direction, Pick
 from streamjoin.predicate import On
-from streamjoin.spark.build import Planned, read_join
+from streamjoin.spark.asked import read_join
+from streamjoin.spark.build import Planned
 from streamjoin.spark.inputs import Frames
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How

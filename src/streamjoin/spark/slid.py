@@ -15,7 +15,8 @@ from streamjoin.operators.expr import quote_name
 from streamjoin.plan.reduction import Aggregate, Sliding, Taken
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark.aggregable import check_types
-from streamjoin.spark.build import Asked, Planned
+from streamjoin.spark.asked import Asked
+from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import UTC, read_setting
 from streamjoin.spark.compat import arrow_type as to_arrow
 from streamjoin.spark.fields import arrow_type

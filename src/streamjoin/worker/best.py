@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin.kernel.codes import unlock
 from streamjoin.kernel.reduce import keep_best
-from streamjoin.match.matcher import Pairs
+from streamjoin.match.pairs import Pairs
 from streamjoin.pane import Rows
 from streamjoin.plan.reduction import Pick
 

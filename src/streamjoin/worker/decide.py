@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.match import Matcher
-from streamjoin.match.matcher import Pairs
+from streamjoin.match.pairs import Pairs
 from streamjoin.pane import Limit, Rows, Segment
 from streamjoin.plan import Block, Plan
 from streamjoin.plan.reduction import Aggregates, Pick

@@ -27,7 +27,7 @@ from streamjoin.kernel.reduce import (
     sum_whole,
     sum_wide,
 )
-from streamjoin.match.matcher import Pairs
+from streamjoin.match.pairs import Pairs
 from streamjoin.operators.expr import Expr, Key
 from streamjoin.operators.values import CompiledValues
 from streamjoin.pane import Rows, key_column, numbers

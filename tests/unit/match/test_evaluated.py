@@ -17,8 +17,8 @@ from streamjoin.operators.arithmetic import EvaluationError
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.pane import KeyColumn, Rows, Segment
 from streamjoin.predicate import Predicate, parse
-from streamjoin.predicate.classify import may_raise
 from streamjoin.predicate.conjunct import OneSided
+from streamjoin.predicate.traits import may_raise
 from streamjoin.spec.side import Side
 from tests.conditions.texts import CONDITIONS, SCHEMA, SIDES
 

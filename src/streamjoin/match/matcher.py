@@ -25,7 +25,7 @@ from streamjoin.match.dimension import RankBand, TimeBand
 from streamjoin.match.evaluated import PairCheck
 from streamjoin.match.index import Candidates, Index, build
 from streamjoin.match.intervals import Array, Intervals
-from streamjoin.match.pairs import Pairs, IntervalTest, keep, refine_all
+from streamjoin.match.pairs import IntervalTest, Pairs, keep, refine_all
 from streamjoin.match.range import RangeBand
 from streamjoin.match.serve import key_dimensions
 from streamjoin.operators.compiled import CompiledCheck, new_cursor

@@ -143,10 +143,10 @@ def sum_floats(starts: Positions, order: Positions, values: Any, known: Mask) ->
 
 
 @kernel
-def sum_squares(starts: Positions, order: Positions, values: Any, known: Mask) -> NDArray[np.float64]:
-    """Sums of squared distances from the mean, by Welford's updates as Spark makes them."""
-    sums = np.zeros(starts.size - 1, np.float64)
-    for p in range(sums.size):
+def find_moments(starts: Positions, order: Positions, values: Any, known: Mask) -> Any:
+    """Count, mean and sum of squared distances from it of each group's values, by Welford's updates as Spark makes them."""
+    found = np.zeros((starts.size - 1, 3))
+    for p in range(starts.size - 1):
         count, mean, squares = 0.0, 0.0, 0.0
         for j in range(starts[p], starts[p + 1]):
             if known[order[j]]:
@@ -155,8 +155,8 @@ def sum_squares(starts: Positions, order: Positions, values: Any, known: Mask) -
                 delta = value - mean
                 mean += delta / count
                 squares += delta * (value - mean)
-        sums[p] = squares
-    return sums
+        found[p, 0], found[p, 1], found[p, 2] = count, mean, squares
+    return found
 
 
 @kernel

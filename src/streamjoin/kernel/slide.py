@@ -169,23 +169,6 @@ def slide_extremes(low: Positions, high: Positions, codes: Positions, known: Mas
 
 
 @kernel
-def find_moments(starts: Positions, order: Positions, values: Any, known: Mask) -> Any:
-    """Count, mean and sum of squared distances of each group's values."""
-    found = np.zeros((starts.size - 1, 3))
-    for p in range(starts.size - 1):
-        count, mean, squares = 0.0, 0.0, 0.0
-        for j in range(starts[p], starts[p + 1]):
-            if known[order[j]]:
-                value = values[order[j]]
-                count += 1.0
-                delta = value - mean
-                mean += delta / count
-                squares += delta * (value - mean)
-        found[p, 0], found[p, 1], found[p, 2] = count, mean, squares
-    return found
-
-
-@kernel
 def add_moments(starts: Positions, order: Positions, counts: Floats, means: Floats, squares: Floats) -> Any:
     """The same of groups of such partials."""
     found = np.zeros((starts.size - 1, 3))

@@ -74,7 +74,7 @@ class Rows:
 
     def with_ranks(self, ranks: NDArray[np.int64]) -> "Rows":
         """The same rows with these ranks."""
-        return self.with_rank(int(ranks[0])) if _is_consecutive(ranks) else replace(self, rank=ranks)
+        return self.with_rank(int(ranks[0])) if is_consecutive(ranks) else replace(self, rank=ranks)
 
     def remember(self, zones: Zones, source: Any) -> None:
         """Take over what is known of these rows already: their zones, and the container that they lie in."""
@@ -144,7 +144,8 @@ class Rows:
         return _count_covered(extents)
 
 
-def _is_consecutive(ranks: NDArray[np.int64]) -> bool:
+def is_consecutive(ranks: NDArray[np.int64]) -> bool:
+    """Whether each rank follows the one before, so that the first says all of them."""
     return len(ranks) > 0 and bool((np.diff(ranks) == 1).all())
 
 

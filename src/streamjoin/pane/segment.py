@@ -21,7 +21,7 @@ from streamjoin.pane.container import (
     unpack,
 )
 from streamjoin.pane.key import KeyColumn
-from streamjoin.pane.rows import Rows, view_columns
+from streamjoin.pane.rows import Rows, is_consecutive, view_columns
 from streamjoin.pane.zones import Zone, Zones
 
 
@@ -111,7 +111,7 @@ class Segment:
 
     def _to_contents(self, keys: Iterable[KeyColumn]) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"time": self.rows.time}
-        if self.rows.rank is not None and (self.index or not _is_consecutive(self.rows.rank)):
+        if self.rows.rank is not None and (self.index or not is_consecutive(self.rows.rank)):
             arrays["rank"] = self.rows.rank  # else the zone map says it all
         if self.rows.route is not None:
             arrays["route"] = self.rows.route
@@ -143,10 +143,6 @@ class Segment:
         index = {key.removeprefix("index "): array for key, array in arrays.items() if key.startswith("index ")}
         rows.remember(Zones(low, high, tuple(notes["nan"])), None if index else source)
         return cls(name, rows, index)
-
-
-def _is_consecutive(ranks: NDArray[np.int64]) -> bool:
-    return len(ranks) > 0 and bool((np.diff(ranks) == 1).all())
 
 
 def write_whole(path: Path, pieces: Iterable[Buffer]) -> None:

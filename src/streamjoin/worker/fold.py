@@ -20,10 +20,10 @@ from streamjoin.kernel.reduce import (
     count_known,
     divide_wide,
     find_extreme,
+    find_moments,
     group,
     sort_groups,
     sum_floats,
-    sum_squares,
     sum_whole,
     sum_wide,
 )
@@ -164,7 +164,7 @@ class Aggregator:
             case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
                 floats, known = to_floats(values[0])
                 less = 1 if aggregate.op.endswith("samp") else 0
-                spread = divide(sum_squares(*groups, floats, known), count_known(*groups, known), less)
+                spread = divide(find_moments(*groups, floats, known)[:, 2].copy(), count_known(*groups, known), less)
                 return pc.sqrt(spread) if aggregate.op.startswith("stddev") else spread
         return _pick_value(aggregate, groups, values)
 

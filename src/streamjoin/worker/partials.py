@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import unlock
-from streamjoin.kernel.reduce import count_known, divide_wide, find_extreme, sum_floats, sum_whole
+from streamjoin.kernel.reduce import count_known, divide_wide, find_extreme, find_moments, sum_floats, sum_whole
 from streamjoin.kernel.slide import (
     add_moments,
-    find_moments,
     slide_extremes,
     slide_floats,
     slide_moments,

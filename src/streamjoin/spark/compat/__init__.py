@@ -5,6 +5,7 @@ known, and no listener of ours hears that a query has ended.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from typing import Any, ClassVar
@@ -149,10 +150,19 @@ def listen(
 
     `started` is told run and name, `progressed` each report as JSON, `ended` query, run and, if it failed, why.
     """
-    told = (started, progressed, ended)
-    listener: Any = _LeanListener(*told) if is_classic(spark) else _ConnectListener(*told)
+    told = _Told(started, progressed, ended)
+    listener: Any = _LeanListener(told) if is_classic(spark) else _ConnectListener(told)
     spark.streams.addListener(listener)
     return lambda: spark.streams.removeListener(listener)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The functions that a listener calls."""
+
+    started: Callable[[str, str | None], None] | None
+    progressed: Callable[[str], None] | None
+    ended: Callable[[str, str, str | None], None] | None
 
 
 class _LeanListener:
@@ -161,33 +171,28 @@ class _LeanListener:
     That takes some 60 ms of a batch on two cores. This one fetches a report once, as text, and only where it is wanted.
     """
 
-    def __init__(
-        self,
-        started: Callable[[str, str | None], None] | None,
-        progressed: Callable[[str], None] | None,
-        ended: Callable[[str, str, str | None], None] | None,
-    ) -> None:
-        self._started, self._progressed, self._ended = started, progressed, ended
+    def __init__(self, told: "_Told") -> None:
+        self._told = told
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Tell run and name."""
-        if self._started:
-            self._started(str(event.runId().toString()), event.name())
+        if self._told.started:
+            self._told.started(str(event.runId().toString()), event.name())
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Tell the report."""
-        if self._progressed:
-            self._progressed(str(event.progress().json()))
+        if self._told.progressed:
+            self._told.progressed(str(event.progress().json()))
 
     def onQueryIdle(self, event: object) -> None:  # noqa: N802
         """Nothing to do."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Tell which one, and why if it failed."""
-        if self._ended:
+        if self._told.ended:
             failure = event.exception()
             reason = str(failure.get()) if failure.isDefined() else None
-            self._ended(str(event.id().toString()), str(event.runId().toString()), reason)
+            self._told.ended(str(event.id().toString()), str(event.runId().toString()), reason)
 
     @cached_property
     def _jlistener(self) -> Any:
@@ -204,28 +209,23 @@ class _LeanListener:
 class _ConnectListener(StreamingQueryListener):
     """The same where events come from a server, as objects of Python's."""
 
-    def __init__(
-        self,
-        started: Callable[[str, str | None], None] | None,
-        progressed: Callable[[str], None] | None,
-        ended: Callable[[str, str, str | None], None] | None,
-    ) -> None:
-        self._started, self._progressed, self._ended = started, progressed, ended
+    def __init__(self, told: "_Told") -> None:
+        self._told = told
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Tell run and name."""
-        if self._started:
-            self._started(str(event.runId), event.name)
+        if self._told.started:
+            self._told.started(str(event.runId), event.name)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Tell the report."""
-        if self._progressed:
-            self._progressed(event.progress.json)
+        if self._told.progressed:
+            self._told.progressed(event.progress.json)
 
     def onQueryIdle(self, event: object) -> None:  # noqa: N802
         """Nothing to do."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Tell which one, and why if it failed."""
-        if self._ended:
-            self._ended(str(event.id), str(event.runId), event.exception)
+        if self._told.ended:
+            self._told.ended(str(event.id), str(event.runId), event.exception)

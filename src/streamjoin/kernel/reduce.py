@@ -144,7 +144,7 @@ def sum_floats(starts: Positions, order: Positions, values: Any, known: Mask) ->
 
 @kernel
 def find_moments(starts: Positions, order: Positions, values: Any, known: Mask) -> Any:
-    """Count, mean and sum of squared distances from it of each group's values, by Welford's updates as Spark makes them."""
+    """Of each group's values count, mean and sum of squared distances from it, by Welford's updates as Spark does."""
     found = np.zeros((starts.size - 1, 3))
     for p in range(starts.size - 1):
         count, mean, squares = 0.0, 0.0, 0.0

@@ -31,7 +31,10 @@ def check_results(runtime: Runtime) -> None:
     history = runtime.history
     found: Counter[str] = sum(runtime.sink.values(), Counter())
     marks = [max(logged.watermark, 0) * 1000 or None for logged in runtime.log]
-    given: list[Rows] = [{side: logged.arriving.rows[side] for side in SIDES} for logged in runtime.log]
+    given: list[Rows] = [
+        {side: [row for rows in logged.arriving.streams(side) for row in rows] for side in SIDES}
+        for logged in runtime.log
+    ]
     first = history.joins[0]
     _check_counts(runtime, given, marks)
     if len(history.joins) == 1 and history.seed % 6 == 0:  # takes its time

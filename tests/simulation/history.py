@@ -19,9 +19,10 @@ from tests.simulation.joins import COLUMNS, MS, REDUCTIONS, WINDOWS, Join, choic
 
 Row = dict[str, Any]
 Stream = str
-"""An input: "l" and "r" of the first join, "t" of the second in a chain."""
+"""An input: "l" and "r" of the first join, further physical streams of its sides ("l2"), "t" of a second in a chain."""
 
 NAN = float("nan")
+_FURTHER = ("l2", "l3", "l4", "r2", "r3", "r4")
 _WHOLES = (0, 1, 2, 3, None)
 _FLOATS = (0.0, -0.0, 0.5, 1.0, 2.5, NAN, None)
 _TEXTS = ("a", "ab", "b", "", None)
@@ -37,6 +38,10 @@ class Arriving:
     @property
     def count(self) -> int:
         return sum(map(len, self.rows.values()))
+
+    def streams(self, side: Side) -> list[list[Row]]:
+        """The rows of a side of the first join, by physical stream."""
+        return [rows for stream, rows in self.rows.items() if stream[0] == side]
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class History:
 
 def side_of(stream: Stream, chained: Side) -> Side:
     """The side of its join that a stream is."""
-    return OTHER[chained] if stream == "t" else stream  # type: ignore[return-value]
+    return OTHER[chained] if stream == "t" else stream[0]  # type: ignore[return-value]
 
 
 def make_history(seed: int) -> History:
@@ -95,6 +100,8 @@ def make_history(seed: int) -> History:
         lagging = (chained,) if first.planned.plan.lags else ()
         joins = (first, _draw_join(random, lagging))
     streams = ("l", "r", "t")[: 1 + len(joins)]
+    if random.random() < 0.25:
+        streams += tuple(random.sample(_FURTHER, random.randint(1, 3)))
     delays = {stream: random.choice((0, 0, 2, 5, 12)) for stream in streams}
     batches = tuple(_draw_batches(random, streams, chained, delays))
     return History(
@@ -140,7 +147,7 @@ def _draw_batches(
                 if random.random() < 0.1:
                     continue
                 names = COLUMNS[side_of(stream, chained)]
-                for _ in range(random.randint(1, 2 * density)):
+                for _ in range(random.randint(1, max(4 * density // len(streams), 1))):
                     identity += 1
                     time = _draw_time(random, now, stretch, delays[stream])
                     values = time, random.choice(_WHOLES), random.choice(_FLOATS), random.choice(_TEXTS), identity

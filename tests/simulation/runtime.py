@@ -160,8 +160,8 @@ class Runtime:
                 if number and side == chained:  # the tasks that settled the first join go on as emitters of the second
                     inputs += [(side, [project(result, side) for result in part]) for part in results]
                 else:
-                    stream = side if number == 0 else "t"
-                    inputs += [(side, part) for part in _cut(draw, rows[stream])]
+                    streams = [rows["t"]] if number else logged.arriving.streams(side)
+                    inputs += [(side, part) for stream in streams for part in _cut(draw, stream)]
             stage = Stage(self, logged, number, [f for f in faults if f.join == number], draw)
             sent = stage.emit(inputs)
             if crash and crash_at == number and crash.kind == "crash before cells":

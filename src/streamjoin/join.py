@@ -122,7 +122,8 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     A query ends (``trigger(availableNow=True)``) before the watermark has passed the last time at which its last rows
     could find a partner. Those of a preserved side wait in the checkpoint; given that and the arguments of `join`,
     this reads them, as if no further row came. With ``ordered=True`` or a count window rows wait for their turn too:
-    what they would yield is among the results. The checkpoint stays as it is: a query that goes on from it emits these
+    what they would yield is among the results. ``of=sj.aggregate`` or ``of=sj.asof`` does it for those verbs, whose
+    left rows all wait. The checkpoint stays as it is: a query that goes on from it emits these
     rows itself, or their matches.
 
     >>> from tempfile import mkdtemp
@@ -135,10 +136,8 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     >>> flush(place, ticks, ticks, how="left", **none).count()
     3
     """
-    if "of" in arguments:
-        raise StreamJoinError("of: flush is for join alone; an aggregate's rows are emitted as the watermark moves on")
     planned, given = _plan("flush", left, right, arguments)
-    if not (emits_unmatched(how_of(given["how"])) or planned.plan.holds):
+    if not (emits_unmatched(how_of(given["how"])) or planned.plan.holds or planned.plan.reduction):
         raise StreamJoinError(f"flush: a join of how={given['how']!r} emits no unmatched rows, so none wait")
     return planned.waiting(_read_path("flush", checkpoint, planned))
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from streamjoin.cli.app import main
 from streamjoin.cli.quiet import reason
-from streamjoin.cli.run import split_commas
+from streamjoin.cli.verbs import split_commas
 
 COMMAND = [sys.executable, "-m", "streamjoin"]
 RUN = ["run", "--left=trades", "--right=quotes", "--on=l.x = r.x", "--time=ts", "--delay=1 second", "--out=near"]
@@ -225,6 +225,11 @@ def test_the_users_mistakes_are_one_paragraph(home: Path) -> None:
         ([*RUN, "--delay=soon"], "--delay: cannot read 'soon' as a duration"),
         ([*RUN, "--delay=1 second,-1 second"], "--delay: got '-1 second'; expected a duration >= 0"),
         ([*RUN, "--trigger=often"], "--trigger: cannot read 'often' as a duration"),
+        ([*RUN, "--aggregate=count(*)", "--asof=1 minute"], "--aggregate and --asof: expected one of them"),
+        ([*RUN, "--by=sym"], "--by: is for --asof"),
+        ([*RUN, "--asof=1 minute", "--within=1 minute"], "--within: not with --asof"),
+        ([*RUN, "--aggregate=count(*)", "--select=l.id"], "--select: not with --aggregate"),
+        ([*RUN, "--aggregate=count(*)", "--ordered"], "--ordered: not with --aggregate"),
         (["demo", "--step=0"], "'--step': 0.0 is not in the range"),
         (["dance"], "No such command"),
     ],

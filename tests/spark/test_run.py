@@ -31,24 +31,21 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
     drop(tmp_path / "trades", "1", at(0, "ACME", price=20.1), at(4, "BETA", price=41.0), at(5, "GAMMA", price=1.0))
     drop(tmp_path / "quotes", "1", at(1, "ACME", ask=20.5), at(2, "BETA", ask=40.6))
 
-    def run(right: str = "quotes", flush: bool = False, format: str = "json", **arguments: Any) -> str:
+    def run(
+        right: str = "quotes", flush: bool = False, format: str = "json", verb: Any = sj.join, **arguments: Any
+    ) -> str:
         """A run over all files that there are; what it says."""
         console = Console(file=io.StringIO(), width=200)
-        given = {
-            "on": ON,
-            "window": sj.within("5 seconds"),
-            "time": ("ts", "ts"),
-            "delay": ("10 seconds", "10 seconds"),
-            "how": "inner",
-            "ordered": False,
-            **arguments,
-        }
+        given = {"time": ("ts", "ts"), "delay": ("10 seconds", "10 seconds"), **arguments}
+        if verb is sj.join:
+            given = {"on": ON, "window": sj.within("5 seconds"), "how": "inner", "ordered": False, **given}
         paths = {"left": str(tmp_path / "trades"), "right": str(tmp_path / right), "out": str(tmp_path / "near")}
         job = FileJoin(
             **paths,
             formats=(format, format),
             checkpoint=None,
             schemas=(None, None),
+            verb=verb,
             arguments=given,
             once=True,
             flush=flush,
@@ -86,6 +83,24 @@ def test_a_flush_says_how_many_rows_came_out(run: Run, tmp_path: Path) -> None:
     assert "1 row emitted unmatched by --flush" in said
     rows = [json.loads(line) for file in (tmp_path / "near").glob("*.json") for line in file.read_text().splitlines()]
     assert sorted(row.get("quoted", "none") for row in rows) == ["ACME", "BETA", "none"]
+
+
+def test_what_each_row_met_is_emitted_once_and_the_rest_by_a_flush(run: Run, tmp_path: Path) -> None:
+    met = {"on": "l.sym = r.sym", "window": sj.within("5 seconds"), "select": ["l.sym", "count(*) AS n"], "how": "left"}
+    assert "3 rows are undecided so far" in run(verb=sj.aggregate, **met)
+    assert "3 rows emitted by --flush" in run(verb=sj.aggregate, flush=True, **met)
+    assert read(tmp_path / "near", "sym", "n") == [("ACME", 1), ("BETA", 1), ("GAMMA", 0)]
+
+
+def test_the_last_row_before_each_is_picked(run: Run, tmp_path: Path) -> None:
+    said = run(verb=sj.asof, flush=True, by=["sym"], tolerance="1 minute", direction="nearest")
+    assert "3 rows emitted by --flush" in said
+    assert read(tmp_path / "near", "sym", "ask") == [("ACME", 20.5), ("BETA", 40.6), ("GAMMA", None)]
+
+
+def read(out: Path, *columns: str) -> list[tuple[Any, ...]]:
+    rows = [json.loads(line) for file in out.glob("*.json") for line in file.read_text().splitlines()]
+    return sorted(tuple(row.get(name) for name in columns) for row in rows)
 
 
 def test_json_read_as_parquet_is_one_paragraph(run: Run) -> None:

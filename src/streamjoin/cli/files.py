@@ -24,7 +24,7 @@ from streamjoin.spark.jvm import read_file, write_file
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
-from streamjoin.spec.window import Both, Last, Window
+from streamjoin.spec.window import Both, Last
 from streamjoin.sql.select import quote_path
 
 _MILLISECOND = UNITS["millisecond"]
@@ -43,6 +43,7 @@ class FileJoin:
     formats: tuple[str, str]
     checkpoint: str | None
     schemas: tuple[str | None, str | None]
+    verb: Callable[..., DataFrame]
     arguments: dict[str, Any]
     once: bool
     flush: bool
@@ -55,7 +56,9 @@ class FileJoin:
     def explain(self, spark: SparkSession, console: Console) -> None:
         """Print the plan."""
         frames = self._frames(spark, console, self._recall(spark))
-        console.print(to_options(str(explain(*frames, **self.arguments))), highlight=False, soft_wrap=True)
+        console.print(
+            to_options(str(explain(*frames, of=self.verb, **self.arguments))), highlight=False, soft_wrap=True
+        )
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
@@ -66,19 +69,19 @@ class FileJoin:
             raise StreamJoinError(f"--flush: the time {local} is a local one; expected a timestamp with a zone")
         heartbeat, arguments = Heartbeat(f"{self._checkpoint}/flush"), self.arguments
         schemas = left.schema.json(), right.schema.json()
-        if waits(arguments):
+        if waits(self.verb, arguments):
             heartbeat.prepare(spark)
             sides = zip((left, right), arguments["time"], arguments["delay"], strict=True)
             left, right = (heartbeat.beside(spark, *side) for side in sides)
             delays = (None if time else delay for time, delay in zip(zoned, arguments["delay"], strict=True))
             arguments = {**arguments, "delay": tuple(delays)}
-        if check(self._checkpoint, left, right, **arguments).startswith("begins"):
+        if check(self._checkpoint, left, right, of=self.verb, **arguments).startswith("begins"):
             first = Remembered((place(self.left), place(self.right)), self.formats, schemas)
             write_file(spark, self._checkpoint, RUN_FILE, first.to_json())
-        result = join(left, right, **arguments)
+        result = self.verb(left, right, **arguments)
         seen, emitted = self._follow(result, console, interrupted), None
         if self.flush and not interrupted() and (end := self._end(spark, left, right)) is not None:
-            emitted = flush(self._checkpoint, left, right, **arguments).count()
+            emitted = flush(self._checkpoint, left, right, of=self.verb, **arguments).count()
             heartbeat.beat(spark, end)
             seen += self._follow(result, console, interrupted)
         self._summarize(seen, emitted, console)
@@ -117,13 +120,13 @@ class FileJoin:
         found = count(sum(p.matches for p in seen), "match", "matches")
         said = [f"{count(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
         if emitted is not None:
-            unmatched = "" if _holds(self.arguments) else " unmatched"
+            unmatched = " unmatched" if self.verb is join and not _holds(self.arguments) else ""
             said.append(f"{count(emitted, 'row')} emitted{unmatched} by --flush")
         elif seen and (waiting := seen[-1].waiting_rows):
+            far = "unmatched" if self.verb is join else "undecided"
             said.append(
-                f"{count(waiting, 'row is', 'rows are')} unmatched so far: emitted once the watermark has passed "
-                "the last time a partner can have, or now with --once --flush (rows of their time that come "
-                "afterwards are late)"
+                f"{count(waiting, 'row is', 'rows are')} {far} so far: emitted once the watermark has passed the last "
+                "time a partner can have, or now with --once --flush (rows of their time that come afterwards are late)"
             )
         if seen and (held := seen[-1].held_rows):
             said.append(
@@ -144,7 +147,7 @@ class FileJoin:
             return None
         longest = max(microseconds(delay, "delay") for delay in self.arguments["delay"])
         arguments = {**self.arguments, "delay": None}
-        return max(known) + explain(left, right, **arguments).stay + longest + 2 * _MILLISECOND
+        return max(known) + explain(left, right, of=self.verb, **arguments).stay + longest + 2 * _MILLISECOND
 
     def _frames(self, spark: SparkSession, console: Console, first: Remembered | None) -> tuple[DataFrame, DataFrame]:
         """Both directories as streams; their schemas are shown."""
@@ -175,9 +178,9 @@ def find_checkpoint(out: str) -> str:
     return f"{out.rstrip('/')}/_checkpoint"
 
 
-def waits(arguments: dict[str, Any]) -> bool:
-    """Whether something of a join waits for the watermark: unmatched rows, or rows whose turn has not come."""
-    return _holds(arguments) or emits_unmatched(how_of(arguments["how"]))
+def waits(verb: Callable[..., DataFrame], arguments: dict[str, Any]) -> bool:
+    """Whether something waits for the watermark: rows that are undecided, or whose turn has not come."""
+    return verb is not join or _holds(arguments) or emits_unmatched(how_of(arguments["how"]))
 
 
 def _holds(arguments: dict[str, Any]) -> bool:
@@ -193,28 +196,3 @@ def _parse(ddl: str) -> StructType:
     schema = StructType.fromDDL(ddl)
     assert isinstance(schema, StructType)
     return schema
-
-
-def parse_window(
-    within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None, last_: int | None = None
-) -> Window | None:
-    """The one window of time that was given, with the count that was, or None."""
-    from streamjoin.spec.window import last
-
-    time = _parse_time_window(within_, between_, tumbling_)
-    if last_ is None:
-        return time
-    return last(last_) if time is None else last(last_) & time
-
-
-def _parse_time_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
-    from streamjoin.spec.window import between, tumbling, within
-
-    given = [name for name, v in (("within", within_), ("between", between_), ("tumbling", tumbling_)) if v]
-    if len(given) > 1:
-        raise StreamJoinError(f"--{given[0]} and --{given[1]}: expected one window")
-    if within_:
-        return within(within_)
-    if between_:
-        return between(*between_)
-    return tumbling(tumbling_) if tumbling_ else None

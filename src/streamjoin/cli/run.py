@@ -12,7 +12,6 @@ from streamjoin.cli.inputs import FORMATS, Directory, find_format
 from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
 from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
-from streamjoin.spec.duration import microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +42,7 @@ def _read_options(ctx: click.Context, parameter: click.Parameter, value: str | N
 Examples:
   streamjoin run --left trades --right quotes --on "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5" \\
       --within "5 seconds" --time ts --delay "10 seconds" --out near --once
+  streamjoin run --left trades --right quotes --asof "1 minute" --by sym --time ts --delay "10 seconds" --out priced
   streamjoin run --config job.toml             the same options as keys: left = "trades", once = true
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 )
 @click.option("--left", required=True, metavar="PATH", help="Directory of the left stream.")
 @click.option("--right", required=True, metavar="PATH", help="Directory of the right stream.")
-@click.option("--on", "on", required=True, metavar="SQL", help="The condition, over columns of l and r.")
+@click.option("--on", "on", metavar="SQL", help="The condition, over columns of l and r.")
 @click.option("--within", "within_", metavar="TIME", help='How far apart, such as "5 minutes".')
 @click.option("--between", "between_", nargs=2, metavar="LOWER UPPER", help="Bounds on the right time less the left.")
 @click.option("--tumbling", "tumbling_", metavar="TIME", help="Both in the same bucket of this length.")
@@ -79,7 +79,25 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 )
 @click.option("--right-schema", metavar="DDL", help="Likewise.")
 @click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
-@click.option("--how", default="inner", show_default=True, help="inner, left, right, full, left_semi or left_anti.")
+@click.option(
+    "--aggregate",
+    metavar="COLUMNS",
+    help='One result for each left row: "l.id, count(*) AS n, avg(r.price) AS mean".',
+)
+@click.option(
+    "--asof", metavar="TIME", help="Each left row with the last right row before it, no further off than this."
+)
+@click.option("--by", metavar="COLUMNS", help="With --asof: columns of both sides that must be equal.")
+@click.option(
+    "--direction",
+    type=click.Choice(("backward", "forward", "nearest")),
+    help="With --asof: the last row before, the first after, or the nearer of both.",
+)
+@click.option("--no-exact", is_flag=True, help="With --asof: a row of the very same time does not count.")
+@click.option(
+    "--how",
+    help="inner (of --aggregate and --asof: left), left, right, full, left_semi or left_anti.",
+)
 @click.option(
     "--layout",
     default="auto",
@@ -97,10 +115,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @MASTER
 @VERBOSE
 def run(
-    within_: str | None,
-    between_: tuple[str, str] | None,
-    tumbling_: str | None,
-    last_: int | None,
     explain: bool,
     master: str | None,
     partitions: int | None,
@@ -114,28 +128,17 @@ def run(
     stopped, or killed, goes on from its checkpoint.
     """
     need_spark()
-    from streamjoin.cli.files import FileJoin, find_checkpoint, parse_window, waits
-    from streamjoin.cli.layout import parse_layout
-    from streamjoin.spec.how import how_of
+    from streamjoin.cli.files import FileJoin, find_checkpoint, waits
+    from streamjoin.cli.verbs import check_durations, read_verb
 
     try:
-        how_of(o["how"])
-        arguments = {
-            "on": o["on"],
-            "window": parse_window(within_, between_, tumbling_, last_),
-            "time": _split_sides("--time", o["time"]),
-            "delay": _check_durations("--delay", *_split_sides("--delay", o["delay"])),
-            "how": o["how"],
-            "select": split_commas(o["select"]) if o["select"] else None,
-            "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
-            "ordered": o["ordered"],
-        }
-        if o["flush"] and not (o["once"] and waits(arguments)):
+        verb, arguments = read_verb(o)
+        if o["flush"] and not (o["once"] and waits(verb, arguments)):
             raise click.UsageError(
-                "--flush is for --once with --how left, right, full or left_anti, with --ordered or with --last: in "
-                "other joins nothing waits"
+                "--flush is for --once with --how left, right, full or left_anti, with --ordered, --last, --aggregate "
+                "or --asof: in other joins nothing waits"
             )
-        _check_durations("--trigger", o["trigger"])
+        check_durations("--trigger", o["trigger"])
         schemas = o["left_schema"], o["right_schema"]
         knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
         left, right = (
@@ -147,7 +150,7 @@ def run(
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
-        job = FileJoin(**given, formats=(left, right), schemas=schemas, arguments=arguments)
+        job = FileJoin(**given, formats=(left, right), schemas=schemas, verb=verb, arguments=arguments)
         if explain:
             job.explain(spark, console)
         else:
@@ -162,30 +165,3 @@ def run(
         partitions=partitions,
         dashboard=dashboard,
     )
-
-
-def _split_sides(option: str, text: str) -> tuple[str, str]:
-    parts = split_commas(text)
-    if len(parts) > 2:
-        raise click.UsageError(f"{option}: got {text!r}; expected one for both sides, or left,right")
-    return parts[0], parts[-1]
-
-
-def _check_durations(option: str, *given: str) -> tuple[str, ...]:
-    """Refuse what is no time before Spark starts."""
-    for duration in given:
-        if microseconds(duration, option) < 0:
-            raise click.UsageError(f"{option}: got {duration!r}; expected a duration >= 0")
-    return given
-
-
-def split_commas(text: str) -> list[str]:
-    """Text parted at commas outside of backticks."""
-    parts, quoted = [""], False
-    for letter in text:
-        quoted ^= letter == "`"
-        if letter == "," and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]

@@ -85,9 +85,11 @@ def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], None
     from streamjoin.operators.types import Schema
     from streamjoin.predicate import parse
     from streamjoin.spec.window import within
+    from streamjoin.worker.warm import list_reductions, warm_reduction
 
     window = within("1 minute")  # any one: what is compiled does not depend on how long it is
     steps = everything()
+    steps += [partial(warm_reduction, plan) for plan in list_reductions()]
     for condition in on:
         join = parse(condition, Schema.from_ddl(left), Schema.from_ddl(right)), window
         steps += [partial(warm_join, *join), partial(leave_mark, outline(*join))]

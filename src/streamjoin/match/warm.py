@@ -45,7 +45,7 @@ _PAUSE = 5.0  # seconds, in which Spark starts the Python workers of the first m
 
 
 @dataclass(frozen=True)
-class _Kind:
+class Kind:
     """So many made-up rows; `crowd` is the share of them that has the same keys, the others lie apart.
 
     With `ages`, they span a little more than the time window, which then must be compared. With `nulls`, some keys are
@@ -58,13 +58,13 @@ class _Kind:
     nulls: bool = False
 
 
-_FIRST = _Kind(10_000)
+_FIRST = Kind(10_000)
 _LATER = (
-    _Kind(10_000, ages=True),
-    _Kind(16, ages=True),
-    _Kind(16, crowd=1.0, ages=True),  # time narrows more than any key
-    _Kind(10_000, crowd=0.4),  # most buckets are empty
-    _Kind(1_000, nulls=True),
+    Kind(10_000, ages=True),
+    Kind(16, ages=True),
+    Kind(16, crowd=1.0, ages=True),  # time narrows more than any key
+    Kind(10_000, crowd=0.4),  # most buckets are empty
+    Kind(1_000, nulls=True),
 )
 
 
@@ -93,10 +93,10 @@ def warm_in_background(predicate: Predicate, window: Window) -> None:
     warm_join(predicate, window)
 
 
-def _meet(predicate: Predicate, window: Window, kind: _Kind) -> None:
+def _meet(predicate: Predicate, window: Window, kind: Kind) -> None:
     """Look for pairs among made-up rows, both ways."""
     matcher = Matcher(predicate, window)
-    rows = {side: _make_up(matcher, predicate, side, kind) for side in SIDES}
+    rows = {side: make_up(matcher, predicate, side, kind) for side in SIDES}
     for probe in SIDES:
         build = OTHER[probe]
         with contextlib.suppress(Exception):  # a condition may fail on made-up values: it is compiled by then
@@ -107,7 +107,8 @@ def _meet(predicate: Predicate, window: Window, kind: _Kind) -> None:
             matcher.check_pairs(probe, rows[probe], rows[build], Pairs(first, first, 0))
 
 
-def _make_up(matcher: Matcher, predicate: Predicate, side: Side, kind: _Kind) -> Rows:
+def make_up(matcher: Matcher, predicate: Predicate, side: Side, kind: Kind) -> Rows:
+    """Rows of one side, with keys and without payload."""
     number = np.arange(kind.size)
     time = np.zeros(kind.size, np.int64)
     if kind.ages:
@@ -128,7 +129,7 @@ def _space(dimension: Dimension, side: Side, keys: list[Key], steps: dict[Key, f
         steps[key] = max(steps[key], 2.0 * dimension.width + 2)
 
 
-def _column(type: Type, step: float, kind: _Kind) -> KeyColumn:
+def _column(type: Type, step: float, kind: Kind) -> KeyColumn:
     number = np.arange(kind.size)
     if kind.crowd:
         number = np.where(number < kind.crowd * kind.size, 0, number * 64)

@@ -22,5 +22,9 @@ def compile_ahead(spark: SparkSession, plan: "Plan") -> None:
 
             join = plan.predicate, plan.window
             start(warm_in_background, *join, outline=outline(*join))
+            if plan.reduction is not None:
+                from streamjoin.worker.warm import warm_reduction
+
+                start(warm_reduction, plan, outline=f"{outline(*join)}\n{plan.how} {plan.reduction}")
     except Exception:  # whatever it is, no join must fail by this
         log.info("nothing is compiled ahead", exc_info=True)

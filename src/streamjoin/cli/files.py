@@ -14,8 +14,9 @@ from rich.console import Console
 
 from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
+from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
-from streamjoin.cli.remember import RUN_FILE, Remembered, place
+from streamjoin.cli.remember import RUN_FILE, Remembered
 from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
@@ -67,7 +68,7 @@ class FileJoin:
         if self.flush and None in zoned:
             local = self.arguments["time"][zoned.index(None)]
             raise StreamJoinError(f"--flush: the time {local} is a local one; expected a timestamp with a zone")
-        heartbeat, arguments = Heartbeat(f"{self._checkpoint}/flush"), self.arguments
+        heartbeat, arguments = Heartbeat(beneath(self._checkpoint, "flush")), self.arguments
         schemas = left.schema.json(), right.schema.json()
         if waits(self.verb, arguments):
             heartbeat.prepare(spark)
@@ -76,7 +77,7 @@ class FileJoin:
             delays = (None if time else delay for time, delay in zip(zoned, arguments["delay"], strict=True))
             arguments = {**arguments, "delay": tuple(delays)}
         if check(self._checkpoint, left, right, of=self.verb, **arguments).startswith("begins"):
-            first = Remembered((place(self.left), place(self.right)), self.formats, schemas)
+            first = Remembered((to_absolute(self.left), to_absolute(self.right)), self.formats, schemas)
             write_file(spark, self._checkpoint, RUN_FILE, first.to_json())
         result = self.verb(left, right, **arguments)
         seen, emitted = self._follow(result, console, interrupted), None
@@ -93,7 +94,7 @@ class FileJoin:
         text = read_file(spark, self._checkpoint, RUN_FILE)
         found = Remembered.from_json(text) if text else None
         if found:
-            found.check((place(self.left), place(self.right)), self._checkpoint)
+            found.check((to_absolute(self.left), to_absolute(self.right)), self._checkpoint)
         return found
 
     def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
@@ -175,7 +176,7 @@ class FileJoin:
 
 def find_checkpoint(out: str) -> str:
     """Where the checkpoint lies that was not named."""
-    return f"{out.rstrip('/')}/_checkpoint"
+    return beneath(out, "_checkpoint")
 
 
 def waits(verb: Callable[..., DataFrame], arguments: dict[str, Any]) -> bool:

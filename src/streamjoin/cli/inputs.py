@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
 
 FORMATS = ("parquet", "csv", "json", "orc")
@@ -24,13 +25,19 @@ class Directory:
     @property
     def is_local(self) -> bool:
         """Whether it is a directory of this machine, which can be looked at."""
-        return "://" not in self.path and not _PATTERN & {*self.path}
+        return to_local(self.path) is not None and not _PATTERN & {*self.path}
+
+    @property
+    def _place(self) -> Path:
+        place = to_local(self.path)
+        assert place is not None
+        return place
 
     def check(self) -> None:
         """Refuse a path where there is no directory."""
         if not self.is_local:
             return
-        there = Path(self.path.removeprefix("file:"))
+        there = self._place
         if there.is_file():
             raise StreamJoinError(
                 f"--{self.named}: {self.path} is a file; expected a directory, to which files are added"
@@ -40,7 +47,7 @@ class Directory:
 
     def files(self) -> Iterator[Path]:
         """The files that Spark would read."""
-        there = Path(self.path.removeprefix("file:"))
+        there = self._place
         for path in there.rglob("*"):
             hidden = any(part.startswith(("_", ".")) and "=" not in part for part in path.relative_to(there).parts)
             if not hidden and path.is_file():

@@ -5,8 +5,8 @@ Files that come later may have more fields, and an inferred schema would then be
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
 
 RUN_FILE = "streamjoin/run.json"
@@ -49,11 +49,7 @@ def _read_pair(found: list[str]) -> tuple[str, str]:
     return left, right
 
 
-def place(path: str) -> str:
-    """A path that names the same directory wherever the command is typed."""
-    return path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
-
-
 def is_remembered(checkpoint: str) -> bool:
     """Whether a run may have been started on a checkpoint; where that cannot be looked up, it may."""
-    return "://" in checkpoint or Path(checkpoint.removeprefix("file:"), RUN_FILE).exists()
+    local = to_local(checkpoint)
+    return local is None or (local / RUN_FILE).exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.cli.remember import RUN_FILE, Remembered, is_remembered, place
+from streamjoin.cli.remember import Remembered
 from streamjoin.errors import StreamJoinError
 
 KEPT = Remembered(("/data/trades", "/data/quotes"), ("json", "json"), ("{}", "{}"))
@@ -24,11 +24,9 @@ def test_other_inputs_are_refused() -> None:
         KEPT.check(("/data/trades", "/data/asks"), "near/_checkpoint")
 
 
-def test_a_directory_is_the_same_wherever_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert place("trades") == place(f"file:{tmp_path}/trades") == str(tmp_path / "trades")
-    assert place("s3a://bucket/trades") == "s3a://bucket/trades"
-    assert not is_remembered("checkpoint")
-    Path("checkpoint/streamjoin").mkdir(parents=True)
-    Path("checkpoint", RUN_FILE).touch()
-    assert is_remembered("checkpoint")
+def test_a_checkpoint_is_looked_at_where_it_lies(tmp_path: Path) -> None:
+    assert is_remembered("s3a://bucket/checkpoint")
+    assert not is_remembered(str(tmp_path))
+    (tmp_path / RUN_FILE).parent.mkdir(parents=True)
+    (tmp_path / RUN_FILE).touch()
+    assert is_remembered(f"file://{tmp_path}")

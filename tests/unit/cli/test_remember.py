@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.cli.remember import Remembered
+from streamjoin.cli.remember import RUN_FILE, Remembered, is_remembered
 from streamjoin.errors import StreamJoinError
 
 KEPT = Remembered(("/data/trades", "/data/quotes"), ("json", "json"), ("{}", "{}"))

@@ -19,7 +19,7 @@ from streamjoin.match.intervals import Array, Intervals, round_inward
 from streamjoin.operators.expr import Expr, Key
 from streamjoin.pane import Rows
 from streamjoin.predicate.conjunct import Range
-from streamjoin.predicate.halves import Half, Multiple
+from streamjoin.predicate.half import Half, Multiple
 from streamjoin.spec.side import OTHER, SIDES, Side
 
 Floats = NDArray[np.float64]

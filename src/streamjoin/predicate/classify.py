@@ -26,7 +26,8 @@ from streamjoin.operators.types import (
     Type,
 )
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Range, Residual
-from streamjoin.predicate.halves import Halves, group_halves, read_halves
+from streamjoin.predicate.half import Halves
+from streamjoin.predicate.halves import group_halves, read_halves
 from streamjoin.predicate.linear import MIRRORED, Difference, read_difference
 from streamjoin.predicate.traits import is_known, may_raise, reads_zone
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from streamjoin.operators.expr import Call, Expr, Key
 from streamjoin.operators.types import DATE
-from streamjoin.predicate.halves import Halves
+from streamjoin.predicate.half import Halves
 from streamjoin.predicate.linear import Bound, Margin
 from streamjoin.spec.duration import format_duration
 from streamjoin.spec.how import PRESERVED, How, emits_unmatched

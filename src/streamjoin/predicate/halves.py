@@ -17,86 +17,10 @@ from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Expr
 from streamjoin.operators.types import MAX_PRECISION, Type
-from streamjoin.spec.side import SIDES, Side
+from streamjoin.predicate.half import EPSILON, WIDEST_VALUE, Half, Halves, Multiple
+from streamjoin.spec.side import Side
 
-_EPSILON = {"float": Fraction(1, 2**23), "double": Fraction(1, 2**52)}
 _WIDEST_FACTOR = {"float": 20, "double": 200}  # as powers of two: factors beyond are left to compiled code
-_WIDEST_VALUE = {"float": 60, "double": 500}
-
-
-@dataclass(frozen=True)
-class Multiple:
-    """``factor * value``; `size` is the sum of the factors' sizes where several multiples of one value were added."""
-
-    value: Expr
-    factor: Fraction
-    size: Fraction
-
-
-@dataclass(frozen=True)
-class Half:
-    """``sum of multiples + constant <= 0``, but for an error of at most `relative` times the size of all of them."""
-
-    multiples: tuple[Multiple, ...]
-    constant: Fraction
-    size: Fraction
-    relative: Fraction
-
-    def of(self, side: Side) -> tuple[Multiple, ...]:
-        """The multiples of one side's values."""
-        return tuple(multiple for multiple in self.multiples if multiple.value.sides == {side})
-
-    def factor(self, value: Expr) -> Fraction:
-        """How many times it counts a value."""
-        return next((multiple.factor for multiple in self.multiples if multiple.value == value), Fraction(0))
-
-    def rename(self, names: Mapping[Expr, Expr]) -> "Half":
-        """The same of other values."""
-        return replace(self, multiples=tuple(replace(m, value=names[m.value]) for m in self.multiples))
-
-
-@dataclass(frozen=True)
-class Halves:
-    """What one or several comparisons say; `positive` are sums of one side that no half speaks of unless positive."""
-
-    bounds: tuple[Half, ...]
-    positive: tuple[Half, ...] = ()
-
-    def __add__(self, other: "Halves") -> "Halves":
-        return Halves(self.bounds + other.bounds, self.positive + other.positive)
-
-    @property
-    def values(self) -> tuple[Expr, ...]:
-        """All values that they speak of, each once."""
-        return tuple(dict.fromkeys(m.value for half in (*self.bounds, *self.positive) for m in half.multiples))
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """The least and the greatest size of a value (but for zero) with which no arithmetic overflows or vanishes."""
-        coarse = any(half.relative >= _EPSILON["float"] for half in (*self.bounds, *self.positive))
-        power = _WIDEST_VALUE["float" if coarse else "double"]
-        return 2.0**-power, 2.0**power
-
-    def have_two_ends(self) -> bool:
-        """Whether some value is bounded from above and from below."""
-        factors = [[half.factor(value) for half in self.bounds] for value in self.values]
-        return any(min(each) < 0 < max(each) for each in factors)
-
-    def have_one_place(self) -> bool:
-        """Whether each side says by at most one value where it lies; other values only widen or shift one end.
-
-        Of ``l.x + l.y - r.a - r.b`` no single column tells where a row lies, so that an index on one would not narrow.
-        """
-        for side in SIDES:
-            factors = [[half.factor(v) for half in self.bounds] for v in self.values if v.sides == {side}]
-            if sum(min(each) < 0 < max(each) for each in factors) > 1:
-                return False
-        return True
-
-    def touch(self, other: "Halves") -> bool:
-        """Whether one bounds a value from above and the other the same value from below."""
-        pairs = ((a.factor(v), b.factor(v)) for v in self.values for a in self.bounds for b in other.bounds)
-        return any(a * b < 0 for a, b in pairs)
 
 
 def read_halves(comparison: Expr) -> Halves | None:
@@ -168,7 +92,7 @@ class _Sum:
 
     def round_to(self, type: Type) -> "_Sum":
         """After one more operation whose result is of `type`."""
-        return replace(self, relative=self.relative + _EPSILON.get(type.name, Fraction(0)))
+        return replace(self, relative=self.relative + EPSILON.get(type.name, Fraction(0)))
 
     def to_half(self) -> Half:
         multiples = (Multiple(v, factor, size) for v, (factor, size) in self.multiples.items() if size)
@@ -252,9 +176,9 @@ def _open_absolute(total: _Sum) -> Iterator[_Sum]:
 
 def _is_moderate(total: _Sum) -> bool:
     """Whether no factor and no constant is so large or small that sums overflow or vanish."""
-    kind = "float" if total.relative >= _EPSILON["float"] else "double"
+    kind = "float" if total.relative >= EPSILON["float"] else "double"
     factors = (part for each in total.multiples.values() for part in each)
-    return _are_within(factors, _WIDEST_FACTOR[kind]) and _are_within((total.constant, total.size), _WIDEST_VALUE[kind])
+    return _are_within(factors, _WIDEST_FACTOR[kind]) and _are_within((total.constant, total.size), WIDEST_VALUE[kind])
 
 
 def _are_within(numbers: Iterable[Fraction], power: int) -> bool:
@@ -278,4 +202,14 @@ def group_halves(read: Sequence[Halves | None]) -> list[tuple[list[int], Halves]
                 break
         else:
             groups.append(([number], halves))
-    return [(numbers, halves) for numbers, halves in groups if halves.have_two_ends() and halves.have_one_place()]
+    found = [(numbers, _narrow(halves)) for numbers, halves in groups]
+    alone = [
+        ([n], _narrow(halves)) for numbers, narrow in found if narrow is None for n in numbers if (halves := read[n])
+    ]
+    return [(numbers, halves) for numbers, halves in (*found, *alone) if halves is not None]
+
+
+def _narrow(halves: Halves) -> Halves | None:
+    """Halves that an index can use, of sums where that takes some; None where it cannot."""
+    together = halves.put_together()
+    return together if together.have_two_ends() and together.have_one_place() else None

@@ -43,6 +43,15 @@ TOLERANCES = [
     "abs(2 * l.i - r.b) <= 0.5D * r.k",
     "l.k = r.k AND abs(l.p - r.p) <= 0.005 * r.p",
 ]
+SUMS = [
+    "abs(l.p + l.q - r.p - r.q) <= 1",
+    "l.p - r.p + l.q - r.q BETWEEN -0.5D AND 0.5D",
+    "abs(2 * l.p + l.q - 3 * r.p) <= l.k",
+    "abs(l.p - r.p - r.q) <= 0.01D * l.p",
+    "abs(l.i - r.i + l.k - r.k) <= 3",
+    "abs(l.b - r.i + l.k - r.k) <= 3",
+    "abs(l.f + l.k - r.f - r.q) < 0.25D",
+]
 CHECKED = "abs(l.p / r.p - 1) <= 0.005D"
 SMALL = st.integers(-6, 6)
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, 1.005, 0.995, 100.0, 100.5, 99.5, 1e10, -1.0, -1.005]) | SMALL.map(float)
@@ -113,7 +122,7 @@ def must_find(condition: str, lefts: Any, rights: Any, kernel: str, *, checked: 
         assert found == wanted if checked else set(found) >= set(wanted)
 
 
-@pytest.mark.parametrize("condition", [*RELATIVE, *TOLERANCES])
+@pytest.mark.parametrize("condition", [*RELATIVE, *TOLERANCES, *SUMS])
 @given(lefts=ROWS, rights=ROWS, kernel=st.sampled_from(["auto", "ordered", "nested", "buckets"]))
 @settings(max_examples=25, deadline=None)
 def test_an_index_loses_no_match(condition: str, lefts: Any, rights: Any, kernel: str) -> None:
@@ -122,7 +131,7 @@ def test_an_index_loses_no_match(condition: str, lefts: Any, rights: Any, kernel
 
 @pytest.mark.parametrize(
     "condition",
-    [CHECKED, *(pytest.param(c, marks=pytest.mark.slow) for c in RELATIVE + TOLERANCES if c != CHECKED)],
+    [CHECKED, *(pytest.param(c, marks=pytest.mark.slow) for c in RELATIVE + TOLERANCES + SUMS if c != CHECKED)],
 )
 @given(lefts=ROWS, rights=ROWS, kernel=st.sampled_from(["auto", "ordered", "nested", "buckets"]))
 @settings(max_examples=25, deadline=None)

@@ -88,7 +88,11 @@ def test_what_is_left_to_compiled_code(text: str) -> None:
         ("l.p >= r.q AND l.q <= r.p", ["band", "band"]),  # no value with two ends
         ("l.p <= 1.005 * r.p", ["band"]),
         ("l.p - 2 * r.q <= l.q - r.p", ["compiled"]),
-        ("abs(l.p + l.q - r.p - r.q) <= l.i", ["compiled"]),  # no column alone says where a row lies
+        ("abs(l.p + l.q - r.p - r.q) <= l.i", ["range"]),  # of sums
+        ("l.p - r.p + l.q - r.q BETWEEN -1 AND 1", ["range"]),
+        ("abs(l.p + l.q - r.p) <= 1 AND abs(l.p - l.q - r.p) <= 1", ["band", "band"]),
+        ("abs(l.p - r.q + l.q) <= 1 AND abs(l.p - r.q - l.q) <= 1", ["range", "range"]),  # two sums, each a range
+        ("l.p + l.q - r.p >= 0 AND l.p - l.q - r.p <= 1 AND l.q >= r.p", ["range"]),
         ("abs(l.p - r.p) <= 10", ["band"]),
         ("l.p >= r.p - 5 AND l.p <= r.p + 10", ["band"]),
         ("l.p = r.p * 2", ["equi"]),

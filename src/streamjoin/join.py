@@ -94,8 +94,8 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     """
     from streamjoin.spark.explain import explain_plan
 
-    planned, given = _plan("explain", left, right, arguments)
-    return explain_plan(planned, chosen=given["layout"] == "auto", selected=given["select"] is not None)
+    planned, _ = _plan("explain", left, right, arguments)
+    return explain_plan(planned)
 
 
 def check(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **arguments: Any) -> str:

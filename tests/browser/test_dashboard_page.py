@@ -25,7 +25,7 @@ def kept() -> History:
 
 @pytest.fixture
 def served(kept: History) -> Iterator[Server]:
-    server = Server(kept, lambda: {"streamjoin": "the plan of this join"}, "127.0.0.1", 0)
+    server = Server(kept, {"0123": "the plan of this join"}.get, "127.0.0.1", 0)
     yield server
     server.close()
 
@@ -103,7 +103,7 @@ def test_several_queries_are_told_apart(kept: History, served: Server, visit: Op
 
 
 def test_a_closed_dashboard_is_told(kept: History, browser: Browser) -> None:
-    server = Server(kept, dict, "127.0.0.1", 0)
+    server = Server(kept, {}.get, "127.0.0.1", 0)
     page = browser.new_page()
     page.goto(server.url)
     expect(page.locator("#connection")).to_contain_text("live")

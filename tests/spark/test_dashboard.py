@@ -21,9 +21,9 @@ BATCHES = [[{"ts": 1_000_000 * k, "x": k}, {"ts": 1_000_000 * k + 5, "x": 9}] fo
 def test_a_dashboard_shows_a_query_and_why_it_failed(spark: SparkSession, tmp_path: Path) -> None:
     rows = feed(tmp_path, "ts TIMESTAMP, x INT", BATCHES)
     with sj.dashboard(spark) as page:
-        near = sj.join(
-            rows.stream(spark), rows.stream(spark), on="l.x < r.x", window=sj.within("9 s"), time="ts", delay="0 s"
-        )
+        frames = rows.stream(spark), rows.stream(spark)
+        arguments: dict[str, Any] = {"on": "l.x < r.x", "window": sj.within("9 s"), "time": "ts", "delay": "0 s"}
+        near = sj.join(*frames, **arguments)
         query = near.writeStream.format("noop").queryName("near").trigger(availableNow=True).start()
         query.awaitTermination()
         seen = await_query(page, "near", lambda found: found["ended"] is not None)
@@ -36,6 +36,7 @@ def test_a_dashboard_shows_a_query_and_why_it_failed(spark: SparkSession, tmp_pa
         ]
         assert [one["matches"] for one in shown] == [one["matches"] for one in wanted]
         assert sum(one["rows_left"] for one in shown) == 6
+        assert read_state(page)["plans"][shown[-1]["plan"]] == str(sj.explain(*frames, **arguments))
 
         broken = near.selectExpr("raise_error('out of luck') AS x", "join_time")
         failing = broken.writeStream.format("noop").queryName("broken").trigger(availableNow=True).start()
@@ -44,11 +45,15 @@ def test_a_dashboard_shows_a_query_and_why_it_failed(spark: SparkSession, tmp_pa
         assert "out of luck" in await_query(page, "broken", lambda found: found["ended"] is not None)["reason"]
 
 
+def read_state(page: Any) -> dict[str, Any]:
+    with urlopen(f"{page.url}state") as answer:
+        return dict(json.load(answer))
+
+
 def await_query(page: Any, name: str, ready: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """What the page is told of a query, once it is as wanted: Spark tells its listeners a little later."""
     for _ in range(100):
-        with urlopen(f"{page.url}state") as answer:
-            found = [query for query in json.load(answer)["queries"] if query["name"] == name and ready(query)]
+        found = [query for query in read_state(page)["queries"] if query["name"] == name and ready(query)]
         if found:
             return dict(found[0])
         time.sleep(0.1)

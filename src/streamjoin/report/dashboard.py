@@ -22,7 +22,7 @@ class Dashboard:
         from streamjoin.spark.compat import listen
 
         self.history = History()
-        self._server = Server(self.history, dict, host, port)
+        self._server = Server(self.history, _find_plan, host, port)
         self._stop_listening = listen(
             spark,
             started=lambda run, name: self.history.start(run, name, _now()),
@@ -73,6 +73,13 @@ def dashboard(spark: "SparkSession", *, port: int = 0, host: str = LOOPBACK) -> 
         raise StreamJoinError(
             f"dashboard: {error.name} is not installed; expected pip install 'streamjoin[dashboard]'"
         ) from error
+
+
+def _find_plan(fingerprint: str) -> str | None:
+    from streamjoin.spark.known import find_known
+
+    known = find_known(fingerprint)
+    return known.plan if known else None
 
 
 def _now() -> int:

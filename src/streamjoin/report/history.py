@@ -97,6 +97,13 @@ class History:
                 ],
             }
 
+    def list_fingerprints(self) -> list[str]:
+        """Of all joins, by their last metrics."""
+        with self._lock:
+            return sorted(
+                {last["plan"] for query in self._queries.values() for last in query.last.values() if "plan" in last}
+            )
+
     def read_last(self) -> list[tuple[str, str, dict[str, Any]]]:
         """Of each join of each running query: query, join, and metrics: counts since the start, all else as it is."""
         with self._lock:

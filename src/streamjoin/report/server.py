@@ -41,8 +41,8 @@ _POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' 
 class Server:
     """Serves a history until it is closed."""
 
-    def __init__(self, history: History, read_plans: Callable[[], dict[str, str]], host: str, port: int) -> None:
-        self._history, self._read_plans, self._host = history, read_plans, host
+    def __init__(self, history: History, find_plan: Callable[[str], str | None], host: str, port: int) -> None:
+        self._history, self._find_plan, self._host = history, find_plan, host
         self.token = None if _is_loopback(host) else secrets.token_urlsafe(16)
         listening = _bind(host, port)
         self._port = listening.getsockname()[1]
@@ -82,6 +82,10 @@ class Server:
         start(status, headers)
         return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
 
+    def _find_plans(self) -> dict[str, str]:
+        found = {fingerprint: self._find_plan(fingerprint) for fingerprint in self._history.list_fingerprints()}
+        return {fingerprint: plan for fingerprint, plan in found.items() if plan}
+
     def _refuse(self, environ: Environ, asked: dict[str, str]) -> Answer | None:
         if self.token is None:
             named = environ.get("HTTP_HOST", "").rpartition(":")[0] or environ.get("HTTP_HOST", "")
@@ -104,7 +108,7 @@ class Server:
         if path == "/state":
             since = asked.get("since", "")
             state = self._history.read(int(since) if since.isdecimal() else 0)
-            return "200 OK", "application/json", json.dumps({**state, "plans": self._read_plans()}).encode()
+            return "200 OK", "application/json", json.dumps({**state, "plans": self._find_plans()}).encode()
         if path == "/metrics":
             return "200 OK", CONTENT_TYPE, write_metrics(self._history)
         return "404 Not Found", "text/plain", b"there is /, /state and /metrics"

@@ -24,8 +24,10 @@ from streamjoin.spark.asked import Asked, read_join
 from streamjoin.spark.backfill import backfill
 from streamjoin.spark.column import AnyOn
 from streamjoin.spark.compat import UTC, find_zone, read_setting
+from streamjoin.spark.explain import explain_plan
 from streamjoin.spark.fields import arrow_type
 from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames
+from streamjoin.spark.known import remember_job
 from streamjoin.spark.rowhash import hash_row
 from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
@@ -110,6 +112,7 @@ class Planned:
         )
         self.partitions = int(read_setting(self.spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or choose_layout(plan, self.partitions)
+        self.is_chosen, self.is_selected = layout is None, select is not None
         self.plan = fit_plan(self.layout, plan)
 
     def _choose_columns(self, select: Sequence[str] | None, suffixes: tuple[str, str], how: How) -> list[Carried]:
@@ -138,12 +141,11 @@ class Planned:
         if self.is_streaming:
             compile_ahead(self.spark, self.plan)
         frames, job = self.to_job()
-        run = stream if self.is_streaming else backfill
-        batch, given = not self.is_streaming, {side: frames[side] for side in self.sides}
-        rows = run(job, given, *self._schemas(batch=batch))
-        result = self._name_results(self._sort(rows) if batch else rows)
+        given = {side: frames[side] for side in self.sides}
         if not self.is_streaming:
-            return result
+            return self._name_results(self._sort(backfill(job, given, *self._schemas(batch=True))))
+        fingerprint = remember_job(job, str(explain_plan(self)))
+        result = self._name_results(stream(job, given, *self._schemas(batch=False), fingerprint))
         return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 
     def waiting(self, checkpoint: str) -> DataFrame:

@@ -4,10 +4,10 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
+from typing import TYPE_CHECKING
 
 from streamjoin.plan.reduction import Aggregates
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, Range
-from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import is_deterministic
 from streamjoin.spark.settings import advise
 from streamjoin.spec.duration import UNITS, format_duration
@@ -15,6 +15,9 @@ from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
 from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
 from streamjoin.worker.expiry import find_retention
+
+if TYPE_CHECKING:
+    from streamjoin.spark.build import Planned
 
 _MANY_COLUMNS = 12
 _LONG_DELAY = 10
@@ -54,21 +57,21 @@ class Explanation:
             yield "Warnings", "\n".join(f"- {warning}" for warning in self.warnings)
 
 
-def explain_plan(planned: Planned, *, chosen: bool, selected: bool) -> Explanation:
-    """The explanation of a join; `chosen` says that the layout was ours to choose, `selected` that columns were."""
+def explain_plan(planned: "Planned") -> Explanation:
+    """The explanation of a join."""
     sections = (
         ("Condition", _explain_condition(planned)),
         ("Window", _explain_window(planned, planned.window)),
         ("Type", _explain_type(planned)),
         *((("Order", _ORDERED),) if planned.plan.ordered else ()),
-        ("Layout", _explain_layout(planned, chosen)),
+        ("Layout", _explain_layout(planned, planned.is_chosen)),
         ("State", _explain_state(planned)),
     )
     stays = max(find_retention(planned.window, side) for side in SIDES)
-    return Explanation(sections, tuple(_find_warnings(planned, selected, stays)), str(planned.key), stays)
+    return Explanation(sections, tuple(_find_warnings(planned, planned.is_selected, stays)), str(planned.key), stays)
 
 
-def _explain_condition(planned: Planned) -> str:
+def _explain_condition(planned: "Planned") -> str:
     lines = [planned.predicate.text, ""]
     served = [(c.kind, str(c), _explain_server(planned, c)) for c in planned.predicate.conjuncts]
     served += [("one-sided", str(c), "Spark, before the join") for side in SIDES for c in planned.filters[side]]
@@ -77,7 +80,7 @@ def _explain_condition(planned: Planned) -> str:
     return "\n".join(lines)
 
 
-def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
+def _explain_server(planned: "Planned", conjunct: Conjunct) -> str:
     if conjunct in planned.predicate.residual and not isinstance(conjunct, Equi | Band | Range):
         return "Spark, after the join, on what the rest lets through"
     match conjunct:
@@ -98,7 +101,7 @@ def _explain_server(planned: Planned, conjunct: Conjunct) -> str:
     return "Spark, before the join: decides on matches, keeps no row out"
 
 
-def _explain_window(planned: Planned, window: Window) -> str:
+def _explain_window(planned: "Planned", window: Window) -> str:
     if isinstance(window, Both):
         return f"{_explain_window(planned, window.count)}\nand {_explain_window(planned, window.time)}"
     if isinstance(window, Last):
@@ -142,7 +145,7 @@ _TYPES: dict[How, str] = {
 }
 
 
-def _explain_type(planned: Planned) -> str:
+def _explain_type(planned: "Planned") -> str:
     plan = planned.plan
     if plan.reduction is not None:
         met = (
@@ -163,7 +166,7 @@ def _format_signed(stay: int) -> str:
     return f"{'+' if stay >= 0 else '-'} {format_duration(abs(stay))}"
 
 
-def _explain_layout(planned: Planned, chosen: bool) -> str:
+def _explain_layout(planned: "Planned", chosen: bool) -> str:
     layout, plan = planned.layout, planned.plan
     idle = f" ({planned.idle} of them idle)" if planned.idle else ""
     lines = [
@@ -191,7 +194,7 @@ def _format_count(count: float) -> str:
     return f"{count:g}" if count == int(count) else f"about {count:.2g}"
 
 
-def _explain_state(planned: Planned) -> str:
+def _explain_state(planned: "Planned") -> str:
     lines = []
     for side in SIDES:
         keys = [f"{key} {key.type}" for key in planned.predicate.keys(side)]
@@ -202,7 +205,7 @@ def _explain_state(planned: Planned) -> str:
     return "\n".join(lines)
 
 
-def _find_warnings(planned: Planned, selected: bool, stays: int) -> Iterator[str]:
+def _find_warnings(planned: "Planned", selected: bool, stays: int) -> Iterator[str]:
     conjuncts = planned.predicate.conjuncts
     if not any(
         isinstance(c, Equi | Range) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts

@@ -1,26 +1,37 @@
 """The joins that this driver has built, by the fingerprints that their metrics carry."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from threading import Lock
 
 from streamjoin.flow.job import Job
 
 MOST = 1000
-_known: OrderedDict[str, Job] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Known:
+    """A join, and its plan in words."""
+
+    job: Job
+    plan: str
+
+
+_known: OrderedDict[str, Known] = OrderedDict()
 _turn = Lock()
 
 
-def remember_job(job: Job) -> str:
+def remember_job(job: Job, plan: str) -> str:
     """Keep a join, the last 1,000 of them; its fingerprint."""
     fingerprint = job.key.digest
     with _turn:
-        _known[fingerprint] = job
+        _known[fingerprint] = Known(job, plan)
         _known.move_to_end(fingerprint)
         while len(_known) > MOST:
             _known.popitem(last=False)
     return fingerprint
 
 
-def find_job(fingerprint: str) -> Job | None:
+def find_known(fingerprint: str) -> Known | None:
     """The join of a fingerprint; None where another driver built it."""
     return _known.get(fingerprint)

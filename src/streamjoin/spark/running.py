@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.job import Job
-from streamjoin.spark.known import find_job
+from streamjoin.spark.known import find_known
 from streamjoin.spark.progress import Progress, read_progress
 
 LATEST = 20
@@ -42,14 +42,14 @@ def observe_query(query: StreamingQuery, name: str) -> Observed:
         raise StreamJoinError(
             f"query: it has reported {len(reports)} micro-batches of the join {name!r}; ask again after the third"
         )
-    job = find_job(reports[-1].plan)
-    if job is None:
+    known = find_known(reports[-1].plan)
+    if known is None:
         raise StreamJoinError(
             "query: its join was not built by this driver, so its plan is not known here; give on=, window= and the "
             "figures of sj.progress(query) instead"
         )
     started = [datetime.fromisoformat(report["timestamp"]) for report, _ in found][-LATEST:]
-    return Observed(job, tuple(reports), _find_interval(reports, started), _find_cores())
+    return Observed(known.job, tuple(reports), _find_interval(reports, started), _find_cores())
 
 
 def _find_interval(reports: list[Progress], started: list[datetime]) -> float:

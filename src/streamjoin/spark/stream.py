@@ -13,22 +13,23 @@ from streamjoin.flow.metrics import FINGERPRINT, METRICS, NUMBERS, SECONDS, Toge
 from streamjoin.spark.collector import collect, order_batches, place, settle_batches
 from streamjoin.spark.emitter import EMITTED, emit_batches
 from streamjoin.spark.job import pack_job
-from streamjoin.spark.known import remember_job
 from streamjoin.spark.processor import RESULTS, CellProcessor
 from streamjoin.spark.remote import RemoteProcessor, remote
 from streamjoin.spark.watch import mark_of, watch
 from streamjoin.spec.side import Side
 
 
-def stream(job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arrow: pa.Schema) -> DataFrame:
-    """The results of a join of two streams, as rows of this schema."""
+def stream(
+    job: Job, sides: Mapping[Side, DataFrame], schema: StructType, arrow: pa.Schema, fingerprint: str
+) -> DataFrame:
+    """The results of a join of two streams, as rows of this schema; metrics carry the fingerprint."""
     packed = pack_job(job)
     emitted = [rows.mapInArrow(remote(emit_batches, packed, side), EMITTED) for side, rows in sides.items()]
     blocks = reduce(DataFrame.union, emitted)
     processor = RemoteProcessor(CellProcessor, packed)
     results = blocks.groupBy("cell").transformWithStateInPandas(processor, RESULTS, "append", "EventTime")
     watch(blocks.sparkSession, job)
-    metrics = *list_metrics(), F.max(F.lit(remember_job(job))).alias(FINGERPRINT)
+    metrics = *list_metrics(), F.max(F.lit(fingerprint)).alias(FINGERPRINT)
     blocks = results.observe(job.name, *metrics).alias(mark_of(job)).where("block IS NOT NULL")
     if job.plan.ordered:
         together = blocks.repartition(1).select("cell", "stripe", "page", "block")

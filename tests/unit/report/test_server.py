@@ -24,7 +24,7 @@ def kept() -> History:
 
 @pytest.fixture
 def served(kept: History) -> Iterator[Server]:
-    server = Server(kept, lambda: {"streamjoin": "the plan"}, "127.0.0.1", 0)
+    server = Server(kept, {"0123": "the plan"}.get, "127.0.0.1", 0)
     yield server
     server.close()
 
@@ -53,7 +53,7 @@ def test_the_page_needs_nothing_from_elsewhere(served: Server) -> None:
 def test_the_state_tells_what_is_new_and_the_plan(served: Server) -> None:
     state = json.loads(ask(served, "/state")[1])
     assert [sample["batch"] for sample in state["queries"][0]["samples"]] == [0, 1]
-    assert state["plans"] == {"streamjoin": "the plan"}
+    assert state["plans"] == {"0123": "the plan"}
     later = json.loads(ask(served, f"/state?since={state['sequence']}")[1])
     assert later["queries"][0]["samples"] == []
 
@@ -77,7 +77,7 @@ def test_other_requests_are_refused(served: Server) -> None:
 
 
 def test_beyond_loopback_a_token_is_needed(kept: History) -> None:
-    server = Server(kept, dict, "0.0.0.0", 0)
+    server = Server(kept, {}.get, "0.0.0.0", 0)
     try:
         assert server.token
         assert server.token in server.url
@@ -96,7 +96,7 @@ def test_beyond_loopback_a_token_is_needed(kept: History) -> None:
 def test_a_port_that_is_taken_is_named(served: Server) -> None:
     port = int(served.url.rstrip("/").rpartition(":")[2])
     with pytest.raises(StreamJoinError, match=f"port: cannot listen on 127.0.0.1:{port}: .*; port=0 takes a free one"):
-        Server(History(), dict, "127.0.0.1", port)
+        Server(History(), {}.get, "127.0.0.1", port)
 
 
 def test_grafanas_dashboard_asks_for_metrics_that_are_served(served: Server) -> None:

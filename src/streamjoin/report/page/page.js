@@ -78,7 +78,7 @@ function show() {
   const joined = page.join !== null;
   showTiles(joined && last ? tiles(samples, page.join) : []);
   showCharts(joined && last ? charts(samples, page.join) : []);
-  const plan = plans[page.join];
+  const plan = joined && last ? plans[last.joins[page.join].plan] : "";
   element("plan").hidden = !plan;
   element("plan").querySelector("pre").textContent = plan || "";
 }

@@ -7,20 +7,23 @@ PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup test test-slow test-guarantees test-browser test-spark simulate mutate lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark simulate mutate lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: $(INSTALLED) ## create .venv and install the pinned dependencies; does nothing when they are there
 
-test: lint ## lint, then all tests but the slow ones; ARGS="-k name" goes to pytest
-	$(PY) -m pytest $(ARGS)
+test: lint ## lint, then all tests but the slow ones, in two processes; ARGS="-k name" goes to pytest
+	$(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
 
 test-slow: $(INSTALLED) ## only the slow tests
 	$(PY) -m pytest -m slow $(ARGS)
 
-test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, restarts, Connect, the tutorial
+test-docs: $(INSTALLED) ## README, tutorials, guides and commands, as users paste and type them
+	$(PY) -m pytest -m docs --durations=0 tests/spark $(ARGS)
+
+test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, restarts, Connect
 	$(PY) -m pytest -m guarantee --durations=0 tests/spark $(ARGS)
 
 test-browser: $(INSTALLED) ## the tests of pages, in Chromium (Debian: apt install chromium); skipped without it

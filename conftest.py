@@ -31,6 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) or _is_spark_example(item):
             item.add_marker("spark")
+            item.add_marker(pytest.mark.xdist_group("spark"))  # one session: one process has all of them
 
 
 def _is_spark_example(item: pytest.Item) -> bool:

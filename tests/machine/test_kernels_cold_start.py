@@ -105,9 +105,9 @@ def test_each_kernel_is_compiled_once_whatever_starts_at_once(tmp_path: Path, pr
     "on",
     [
         pytest.param("abs(l.x - r.x) <= 10 AND abs(l.y - r.y) <= 10", id="two bands"),
-        pytest.param("l.s = r.s", id="equal strings"),
-        pytest.param("l.b <= r.b AND l.x = r.x", id="one end"),
-        pytest.param("l.x * r.b % 7 = 3", id="compiled"),
+        pytest.param("l.s = r.s", id="equal strings", marks=pytest.mark.slow),
+        pytest.param("l.b <= r.b AND l.x = r.x", id="one end", marks=pytest.mark.slow),
+        pytest.param("l.x * r.b % 7 = 3", id="compiled", marks=pytest.mark.slow),
         pytest.param("l.x = r.x AND (startswith(l.s, r.s) OR levenshtein(l.s, r.s) <= 1)", id="string functions"),
     ],
 )
@@ -118,6 +118,7 @@ def test_a_join_finds_compiled_what_was_warmed_for_it(tmp_path: Path, on: str) -
     assert not joined["compiled"]
 
 
+@pytest.mark.slow
 def test_kernels_without_the_compiler() -> None:
     """The same kernels as plain Python: what they compute does not depend on how Numba compiles them."""
     finished = subprocess.run(

@@ -47,6 +47,7 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.every_spark
+@pytest.mark.docs
 def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(tmp_path: Path) -> None:
     options = ["--rate=2000", "--window=20", "--seconds=60", "--step=15", "--skew=0.5", "--disorder=1"]
     done = run(tmp_path, "demo", "--dashboard", *options)
@@ -76,6 +77,7 @@ def test_a_shell_completes_commands_and_options(words: str, offered: str) -> Non
     assert f"plain,{offered}" in answer.stdout.splitlines()
 
 
+@pytest.mark.docs
 def test_run_joins_directories_once_goes_on_where_it_was_and_emits_what_waits(home: Path) -> None:
     write(home / "trades", "0", "price", [("09:30:03", "GAMMA", 5.0)])
     (home / "job.toml").write_text(

@@ -12,6 +12,7 @@ import pytest
 
 from streamjoin.cli.run import run as run_command
 
+DOCS = pytest.mark.docs
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -47,28 +48,28 @@ def execute(directory: Path, *pages: str) -> str:
     return done.stderr
 
 
-@pytest.mark.guarantee
-@pytest.mark.slow
+@DOCS
 def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/tutorial.md")
 
 
-@pytest.mark.slow
+@DOCS
 def test_the_tutorials_of_the_other_verbs_do_what_they_say(tmp_path: Path) -> None:
     names = ("point-in-time-features", "quotes-before-trades", "rolling-statistics")
     execute(tmp_path, *(f"docs/tutorials/{name}.md" for name in names))
 
 
-@pytest.mark.slow
+@DOCS
 def test_the_guide_to_conditions_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/conditions.md")
 
 
-@pytest.mark.slow
+@DOCS
 def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
     execute(tmp_path, "docs/guides/checkpoints.md")
 
 
+@DOCS
 def test_the_readme_runs_as_it_is_pasted_and_without_chatter(tmp_path: Path) -> None:
     """Its query still runs when Python ends. One line of Spark's comes before any code of ours."""
     said = execute(tmp_path, "README.md")
@@ -78,7 +79,7 @@ def test_the_readme_runs_as_it_is_pasted_and_without_chatter(tmp_path: Path) -> 
         assert noise not in said, said
 
 
-@pytest.mark.slow
+@DOCS
 def test_the_command_of_the_readme_and_of_the_help_runs_as_it_is_written(tmp_path: Path) -> None:
     """After the README's Python, which makes the directories."""
     made = next(content for language, content in blocks("README.md") if language == "python")

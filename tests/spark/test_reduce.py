@@ -125,6 +125,7 @@ def test_batch_and_stream_aggregate_as_spark_does(spark: SparkSession, tmp_path:
     assert to_rows(inner.collect()) == to_rows(expected.collect())
 
 
+@pytest.mark.slow  # properties/test_reduce does the same without Spark
 def test_floating_sums_are_the_same_in_every_layout_and_cut(spark: SparkSession, tmp_path: Path) -> None:
     left, right = write(tmp_path, HARD)
     asked = {"on": ON, "window": WINDOW, "time": "ts", "select": ["l.id", *named(["sum(r.ask)", *ORDERED])]}

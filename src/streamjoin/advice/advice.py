@@ -1,6 +1,5 @@
 """The answer: figures of a join before it runs, and what to pass."""
 
-import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from streamjoin.model.choice import (
 )
 from streamjoin.model.outputs import find_output_rate
 from streamjoin.model.pairs import find_pair_rate
+from streamjoin.table import to_html
 
 RIGHT = 1.1
 """A running layout that takes at most so many times the seconds of the best one is right."""
@@ -252,12 +252,7 @@ class Advice:
         return str(self)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(heading)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for heading, text in self.list_lines()
-        )
-        return f"<table>{rows}</table>"
+        return to_html(self.list_lines())
 
 
 def answer(

@@ -1,6 +1,5 @@
 """What a join will do, in words and a drawing."""
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import indent
@@ -14,6 +13,7 @@ from streamjoin.spec.duration import UNITS, format_duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES
 from streamjoin.spec.window import Between, Both, Last, Tumbling, Window
+from streamjoin.table import to_html
 from streamjoin.worker.expiry import find_retention
 
 if TYPE_CHECKING:
@@ -44,12 +44,7 @@ class Explanation:
         return str(self)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(heading)}</th>"
-            f"<td style='text-align:left'><pre style='margin:0'>{html.escape(text)}</pre></td></tr>"
-            for heading, text in self._all()
-        )
-        return f"<table>{rows}</table>"
+        return to_html(self._all(), wide=True)
 
     def _all(self) -> Iterator[tuple[str, str]]:
         yield from self.sections

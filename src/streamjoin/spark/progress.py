@@ -8,6 +8,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streamjoin.flow.metrics import FINGERPRINT, METRICS, Metrics
 from streamjoin.spark.compat import find_observed
+from streamjoin.table import to_html
 
 _NONE_YET = "1970-01-01T00:00:00.000Z"
 
@@ -28,6 +29,28 @@ class Progress(Metrics, _Report):
     `comparisons` are the pairs decided, as the papers count them: every probing row times the live opposite window;
     `examined` are those that were looked at. `load_*` say how evenly the comparisons fell on the cells.
     """
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        return to_html(self.list_lines())
+
+    def list_lines(self) -> list[tuple[str, str]]:
+        """What people ask first: how fast, how late, how full, how even."""
+        dropped = {"late": self.late_left + self.late_right, "without a time": self.invalid_rows}
+        waiting = {"unmatched so far": self.waiting_rows, "held for the watermark": self.held_rows}
+        told = [
+            ("Micro-batch", f"{self.batch}, {self.seconds:.2f} s"),
+            ("Rows", f"{self.rows_left:,} left, {self.rows_right:,} right; {self.rows_per_second:,.0f} a second"),
+            ("Matches", f"{self.matches:,}; {self.matches_per_second:,.0f} a second"),
+            ("Pairs decided", f"{self.comparisons_per_second:,.0f} a second; {self.examined:,} were looked at"),
+            ("Windows", f"{self.state_rows:,} rows in {self.segments:,} segments, {self.state_bytes / 1e6:,.1f} MB"),
+            ("Load", f"{self.load_std_percent:.1f} % spread over {len(self.loads)} cells"),
+            ("Watermark", str(self.watermark or "none yet")),
+        ]
+        for heading, counted in (("Dropped", dropped), ("Waiting", waiting)):
+            if any(counted.values()):
+                told.append((heading, ", ".join(f"{count:,} {what}" for what, count in counted.items() if count)))
+        return told
 
     @property
     def complete_to(self) -> datetime | None:

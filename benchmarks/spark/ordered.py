@@ -40,7 +40,7 @@ def main() -> None:
     for _ in range(options.rounds):
         for name, given in CONTESTANTS.items():
             found = pace(spark, ours(**given), options.rate, options.window, step=options.step, batches=options.batches)
-            seconds[name].append(found.median(lambda p: p["durationMs"]["triggerExecution"] / 1000))
+            seconds[name].append(float(found.median(lambda p: p["durationMs"]["triggerExecution"] / 1000)))
             print(name, seconds[name][-1], flush=True)
     spark.stop()
     medians = {name: Median.of(taken) for name, taken in seconds.items()}

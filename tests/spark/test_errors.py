@@ -66,7 +66,7 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"left": "rows"}, "left: expected a DataFrame or a list of DataFrames; got 'rows'"),
         ({"right": None}, "right: expected a DataFrame or a list of DataFrames; got None"),
     ],
-    ids=lambda value: str(value)[:40],
+    ids=lambda value: str(value).partition(" at 0x")[0][:40],
 )
 def test_a_wrong_argument_is_named(rows: DataFrame, wrong: dict[str, Any], message: str) -> None:
     arguments = {"left": rows, "right": rows, **GOOD, **wrong}

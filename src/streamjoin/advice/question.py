@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.costs import Kernel
 from streamjoin.model.demand import Demand, Narrowing
 from streamjoin.operators.types import BOOLEAN, DATE, FLOAT, INT, SMALLINT, TINYINT, Schema, Type
@@ -51,11 +50,7 @@ class Question:
 def understand(on: On, schemas: Mapping[Side, Schema], window: Window | None, how: How, time: tuple[str, str]) -> Plan:
     """The plan of a join on rows of these columns, without Spark: all columns are taken to be carried."""
     predicate = parse(on, schemas["l"], schemas["r"])
-    if window is None:
-        implied = predicate.window(time)
-        if implied is None:
-            raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
-        window, predicate = implied
+    window, predicate = predicate.choose_window(window, time)
     predicate = predicate.prefer_worker() if how == "inner" else predicate.require_worker()
     empty = pa.schema([])
     return Plan(predicate, window, empty, empty, how)

@@ -1,7 +1,7 @@
 """What a caller asks of a join in this process, checked: the plan, how pushes are read, what results look like."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ from streamjoin.operators.expr import Expr
 from streamjoin.operators.onesided import check_evaluable, read_schema
 from streamjoin.plan import Plan
 from streamjoin.predicate import On, Predicate, parse
-from streamjoin.predicate.conjunct import OneSided
 from streamjoin.predicate.traits import reads_zone
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import NAMED, SIDES, Side
@@ -79,15 +78,8 @@ class Asked:
             check_time(self.time[side], schemas[side], side)
         whole = parse(on, read_schema(schemas["l"]), read_schema(schemas["r"]))
         self.text = whole.text
-        if window is None:
-            implied = whole.window(time)
-            if implied is None:
-                raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
-            window, whole = implied
-        predicate = _decide_here(whole, timezone)
-        filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
-        predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
-        self._filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
+        window, whole = whole.choose_window(window, time)
+        self._filters, predicate = _decide_here(whole, timezone).split_filters(how, window)
         structs = {side: Typed(pa.struct(list(schemas[side]))) for side in SIDES}
         using = () if isinstance(on, str) or callable(on) else tuple(on)
         self._fields = result_fields(structs, select, suffixes, how, using)

@@ -8,12 +8,13 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Column, Expr, Key
 from streamjoin.predicate.classify import Keys
-from streamjoin.predicate.conjunct import Band, Conjunct, Range, Residual
+from streamjoin.predicate.conjunct import Band, Conjunct, OneSided, Range, Residual
 from streamjoin.predicate.for_worker import prefer_worker, require_worker
 from streamjoin.predicate.linear import ZONE_MARGIN, Bound
 from streamjoin.predicate.traits import may_raise
-from streamjoin.spec.side import Side
-from streamjoin.spec.window import Between, Closed
+from streamjoin.spec.how import How
+from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.window import Between, Closed, Window
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,21 @@ class Predicate:
             moves = isinstance(conjunct, Residual) and not guarded
             conjuncts.append((prefer_worker(conjunct, keys) if moves else None) or conjunct)
         return replace(self, conjuncts=tuple(conjuncts))
+
+    def choose_window(self, window: Window | None, time: tuple[str, str]) -> tuple[Window, "Predicate"]:
+        """The window that was given, or the one that time bounds amount to, with what is left of the condition."""
+        if window is not None:
+            return window, self
+        implied = self.window(time)
+        if implied is None:
+            raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
+        return implied
+
+    def split_filters(self, how: How, window: Window) -> tuple[dict[Side, list[Expr]], "Predicate"]:
+        """The conditions of one side that may keep rows out of the join, by side, and what is left of the condition."""
+        filters = [c for c in self.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
+        rest = replace(self, conjuncts=tuple(c for c in self.conjuncts if c not in filters))
+        return {side: [c.exact for c in filters if c.side == side] for side in SIDES}, rest
 
     def window(self, time: tuple[str, str]) -> tuple[Between, "Predicate"] | None:
         """The window that time bounds in the condition amount to, and what is left of the condition.

@@ -64,11 +64,7 @@ def read_join(
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
     predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
-    if window is None:
-        implied = predicate.window(time)
-        if implied is None:
-            raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
-        window, predicate = implied
+    window, predicate = predicate.choose_window(window, time)
     predicate = predicate.prefer_worker() if inner else predicate.require_worker()
     if isinstance(window, Last | Both) and not counts:
         raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")

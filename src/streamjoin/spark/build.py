@@ -1,7 +1,7 @@
 """A join as a Spark plan: what Spark computes before, what the Python workers are told, what Spark does after."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
@@ -91,10 +91,8 @@ class Planned:
         ordered: bool = False,
     ) -> None:
         self.spark, self.inputs, self.window, self._name = asked.spark, asked.inputs, asked.window, asked.name
-        inputs, predicate, window = asked.inputs, asked.predicate, asked.window
-        filters = [c for c in predicate.conjuncts if isinstance(c, OneSided) and c.may_filter(how, window)]
-        self.filters = {side: [c.exact for c in filters if c.side == side] for side in SIDES}
-        self.predicate = replace(predicate, conjuncts=tuple(c for c in predicate.conjuncts if c not in filters))
+        inputs, window = asked.inputs, asked.window
+        self.filters, self.predicate = asked.predicate.split_filters(how, window)
         self._reduction, self._using = reduction, asked.using
         schemas = {side: inputs[side].schema for side in SIDES}
         needed = self._choose_columns(select, suffixes, how)

@@ -141,7 +141,7 @@ def _range(parts: Sequence[Expr], halves: Halves, keys: Keys) -> Range:
 
     exact = conjunction(parts)
     renamed = Halves(*(tuple(half.rename(named) for half in each) for each in (halves.bounds, halves.positive)))
-    return Range(exact, renamed, _on_machine(put(exact)))
+    return Range(exact, renamed, _on_machine(put(exact)) or over_keys(exact, keys, guarded=False))
 
 
 def _band(part: Call, found: Difference, keys: Keys) -> Band:

@@ -109,3 +109,11 @@ def test_decimals_are_narrowed_here_and_decided_by_spark() -> None:
     (conjunct,) = predicate.conjuncts
     assert isinstance(conjunct, Range)
     assert predicate.residual == (conjunct,)
+
+
+def test_decimals_among_doubles_are_decided_here() -> None:
+    predicate = parse("abs(l.m + l.p - r.m - r.q) <= 1", SCHEMA, SCHEMA)
+    (conjunct,) = predicate.conjuncts
+    assert isinstance(conjunct, Range)
+    assert conjunct.check is not None
+    assert predicate.residual == ()

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -27,11 +28,15 @@ settings.register_profile("ci", max_examples=100, deadline=None, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
 
 
+_STARTS_SPARK = Path(__file__).parent / "tests/spark"
+"""Tests that start Spark, the session of the test run or one of their own."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) or _is_spark_example(item):
+        uses = "spark" in getattr(item, "fixturenames", ()) or _is_spark_example(item)
+        if uses or _STARTS_SPARK in item.path.parents:
             item.add_marker("spark")
-            item.add_marker(pytest.mark.xdist_group("spark"))  # one session: one process has all of them
 
 
 def _is_spark_example(item: pytest.Item) -> bool:

@@ -75,7 +75,7 @@ def admitted(batch: Batch) -> list[Any]:
     ("window", "layout", "how", "ordered"),
     [
         pytest.param(sj.within("4 milliseconds"), Grid(2, 2), "full", True, marks=pytest.mark.every_spark),
-        (sj.last(4) & sj.within("9 milliseconds"), Grid(2, 1), "left", True),
+        pytest.param(sj.last(4) & sj.within("9 milliseconds"), Grid(2, 1), "left", True, marks=pytest.mark.every_spark),
         pytest.param(sj.tumbling("5 milliseconds"), Grid(2, 1), "left_anti", True, marks=pytest.mark.slow),
         pytest.param(sj.within("4 milliseconds"), sj.Scale(3), "inner", True, marks=pytest.mark.slow),
         pytest.param(sj.last(left=3, right=5), Grid(2, 2), "full", False, marks=pytest.mark.slow),

@@ -49,6 +49,23 @@ def test_window_layout_and_state_are_told(rows: DataFrame) -> None:
     assert "kept until the watermark has passed its bucket's end" in str(explain(rows, window=sj.tumbling("1 minute")))
 
 
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        (sj.last(5), "among the last 5 left rows"),
+        (sj.last(5) & sj.within("9 seconds"), "and -9 seconds <= right ts - left ts <= 9 seconds"),
+        (sj.last(5) & sj.tumbling("9 seconds"), "and both rows fall into one bucket, 9 seconds long"),
+        (sj.tumbling("9 seconds"), "both rows fall into one bucket"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("ordered", [False, True])
+def test_every_window_is_told(rows: DataFrame, window: Window, told: str, ordered: bool) -> None:
+    text = str(explain(rows, on="l.k = r.k", window=window, ordered=ordered))
+    assert told in text
+    assert ("Order" in text) == ordered
+
+
 def test_a_column_goes_with_a_result_only_where_it_is_selected_or_spark_needs_it(rows: DataFrame) -> None:
     near, like = (
         str(explain(rows, on=f"l.x = r.x AND {part}", select=["l.x"]))

@@ -117,8 +117,8 @@ def _explain_window(planned: "Planned", window: Window) -> str:
         f"{format_duration(window.lower)} {low} right {planned.inputs['r'].time} - left {planned.inputs['l'].time} "
         f"{high} {format_duration(window.upper)}"
     )
-    kept_for = planned.plan.keeps
-    assert isinstance(kept_for, Between)
+    longest = planned.plan.keeps  # of rows that are reduced; a count window keeps none for longer
+    kept_for = longest if isinstance(longest, Between) else window
     kept = [
         f"a {named} row is kept until the watermark has passed its time {_format_signed(stay)}"
         for named, stay in (("left", window.upper), ("right", -kept_for.lower))

@@ -122,6 +122,7 @@ class ProbeQuery:
         return self.sunk[before:]
 
 
+@pytest.mark.slow  # CI runs it beside the simulation
 def test_what_the_simulation_assumes_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     query = ProbeQuery(spark, tmp_path)
     mark = Watermark(DELAYS)

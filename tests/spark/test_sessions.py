@@ -38,7 +38,10 @@ def run_scenario(name: str, home: Path, *more: str, **environment: str) -> None:
     assert "all is well" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["plain", pytest.param("foreign", marks=pytest.mark.every_spark)])
+FOREIGN = pytest.param("foreign", marks=(pytest.mark.every_spark, pytest.mark.slow))  # CI runs it on the oldest Spark
+
+
+@pytest.mark.parametrize("name", ["plain", FOREIGN])
 def test_a_session_of_the_users_own(name: str, tmp_path: Path) -> None:
     run_scenario(name, tmp_path, PYSPARK_PYTHON=sys.executable)
 

@@ -81,7 +81,7 @@ class Halves:
     def have_one_place(self) -> bool:
         """Whether each side says by at most one value where it lies; other values only widen or shift one end.
 
-        Of ``l.x + l.y - r.a * r.b`` no single column tells where a row lies, so that an index on one would not narrow.
+        Where one half counts ``l.x + l.y`` and another ``l.x - l.y``, no column or sum alone tells where a row lies.
         """
         for side in SIDES:
             factors = [[half.factor(v) for half in self.bounds] for v in self.values if v.sides == {side}]

@@ -8,12 +8,9 @@ Memory: at most `MOST_BYTES` of runs and a slice of them while they are merged; 
 A slice holds whole times, so one time with very many results is held at once.
 """
 
-import mmap
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +18,9 @@ from numpy.typing import NDArray
 
 from streamjoin.flow.job import Job
 from streamjoin.flow.settle import Answer, pack_results, settle, unpack_results
+from streamjoin.flow.spill import Spill
 from streamjoin.kernel.sort import argsort_keys
+from streamjoin.pane import NO_TIME
 from streamjoin.pane.order import argsort_content, sort_ties
 
 MOST_BYTES = 256 << 20
@@ -33,20 +32,25 @@ _STRIDE = 64
 
 
 def sort_results(results: pa.RecordBatch, order: Sequence[str]) -> pa.RecordBatch:
-    """A run: results in the order of these columns, which are the last of them."""
+    """A run: results in the order of these columns."""
     if results.num_rows < 2:
         return results
-    return results.take(pa.array(argsort_keys(np.stack(_read_keys(results, order)))))
+    return results.take(pa.array(argsort_keys(_read_keys(results, order))))
 
 
-def _read_keys(results: pa.RecordBatch, order: Sequence[str]) -> list[NDArray[np.int64]]:
-    return [np.asarray(results.column(at)) for at in range(results.num_columns - len(order), results.num_columns)]
+def _read_keys(results: pa.RecordBatch, order: Sequence[str]) -> NDArray[np.int64]:
+    """The columns to sort by; the time of an absent side is the least."""
+    keys = np.empty((len(order), results.num_rows), np.int64)
+    for at, name in enumerate(order):
+        column = results.column(name).view(pa.int64())
+        keys[at] = column.fill_null(NO_TIME) if column.null_count else column
+    return keys
 
 
 def arrange(job: Job, answers: Iterable[Answer], scratch: Path | None = None) -> Iterator[pa.RecordBatch]:
     """The results of a micro-batch in order, of all cells; what they were sorted by but the join time is left out."""
     order = job.plan.order
-    runs = Runs(order, scratch)
+    runs = Runs(order, len(job.plan.columns) + 1, scratch)
 
     def part_runs() -> Iterator[Answer]:
         for found in answers:
@@ -64,27 +68,25 @@ def arrange(job: Job, answers: Iterable[Answer], scratch: Path | None = None) ->
 
 
 class Runs:
-    """Sorted runs as packed results, each of one record batch."""
+    """Sorted runs as packed results, each of one record batch; of their columns the first `width` come out."""
 
-    def __init__(self, order: Sequence[str], scratch: Path | None = None) -> None:
-        self._order, self._scratch = order, scratch
-        self._blocks: list[bytes | tuple[int, int]] = []  # in memory, or offset and length in the file
-        self._held = 0
-        self._file: IO[bytes] | None = None
+    def __init__(self, order: Sequence[str], width: int, scratch: Path | None = None) -> None:
+        self._order, self._width, self._spill = order, width, Spill(MOST_BYTES, scratch)
 
-    def add(self, block: bytes | pa.Buffer) -> None:
-        """Keep a run; a buffer is copied, because it may be part of a much larger one."""
-        self._blocks.append(block if isinstance(block, bytes) else block.to_pybytes())
-        self._held += len(block)
-        if self._held > MOST_BYTES:
-            self._spill()
+    def add(self, run: bytes | pa.Buffer) -> None:
+        """Keep a run."""
+        self._spill.add(run)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._spill.close()
 
     def merge(self) -> Iterator[pa.RecordBatch]:
         """All results in order, slice after slice."""
-        runs = self._open()
+        runs = [run for block in self._spill.map() for run in unpack_results(block) if run.num_rows]
         if not runs:
             return
-        times = [np.asarray(run.column(run.num_columns - len(self._order))) for run in runs]
+        times = [np.asarray(run.column(self._order[0])) for run in runs]
         for start, stop in pairwise([None, *_choose_cuts(runs, times), None]):
             pieces = []
             for run, time in zip(runs, times, strict=True):
@@ -94,41 +96,13 @@ class Runs:
                     pieces.append(run.slice(first, last - first))
             yield self._merge_slice(pa.concat_batches(pieces) if len(pieces) > 1 else pieces[0])
 
-    def close(self) -> None:
-        """Forget everything."""
-        self._blocks.clear()
-        self._held = 0
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
     def _merge_slice(self, results: pa.RecordBatch) -> pa.RecordBatch:
-        keys = _read_keys(results, self._order)
-        payload = results.select(range(results.num_columns - len(keys)))
+        keys, out = _read_keys(results, self._order), results.select(range(self._width))
 
         def argsort_among(among: NDArray[np.int64]) -> NDArray[np.int64]:
-            return argsort_content([key[among] for key in keys], payload.take(pa.array(among)).columns)
+            return argsort_content([*keys[:, among]], out.take(pa.array(among)).columns)
 
-        order = sort_ties(argsort_keys(np.stack(keys)), keys, argsort_among)
-        return results.select(range(payload.num_columns + 1)).take(pa.array(order))
-
-    def _spill(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._scratch, prefix="streamjoin-")  # noqa: SIM115 - closed by `close`
-        for at, block in enumerate(self._blocks):
-            if isinstance(block, bytes):
-                self._blocks[at] = (self._file.tell(), len(block))
-                self._file.write(block)
-        self._held = 0
-
-    def _open(self) -> list[pa.RecordBatch]:
-        """The runs, as views on memory or on the mapped file."""
-        mapped = pa.py_buffer(b"")
-        if self._file is not None:
-            self._file.flush()
-            mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
-        buffers = (pa.py_buffer(b) if isinstance(b, bytes) else mapped.slice(*b) for b in self._blocks)
-        return [run for buffer in buffers for run in unpack_results(buffer) if run.num_rows]
+        return out.take(pa.array(sort_ties(argsort_keys(keys), [*keys], argsort_among)))
 
 
 def _choose_cuts(runs: Sequence[pa.RecordBatch], times: Sequence[NDArray[np.int64]]) -> list[int]:

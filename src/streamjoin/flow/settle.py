@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.flow.answers import Answers, Blocks
+from streamjoin.flow.answers import Answers
 from streamjoin.layout import Grid, Layout
 from streamjoin.spec.side import Side
 
@@ -115,7 +115,7 @@ def _settle_pages(layout: Layout, waiting: Answers) -> Iterator[pa.RecordBatch]:
             yield from intersect_unmatched(_read_ranks(cells[first]), ranks)
 
 
-def _read_ranks(blocks: Blocks) -> Iterator[tuple[Ranks, pa.RecordBatch]]:
+def _read_ranks(blocks: Iterable[pa.Buffer]) -> Iterator[tuple[Ranks, pa.RecordBatch]]:
     """Ranks and the rows that have them, block by block."""
     for block in blocks:
         for part in unpack_results(block):

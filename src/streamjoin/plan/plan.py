@@ -1,6 +1,7 @@
 """The plan of a join: what every room below the runtimes is told of it."""
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ class Plan:
     """Sides whose rows may lie before the watermark of their batch, though not before that of the batch before."""
     ordered: bool = False
     """Whether rows are held until they are ready, and results carry what they are sorted by."""
+    times: Mapping[Side, str] = field(default_factory=dict)
+    """The payload column that is the event time of its side, where one is: ordered results need not carry it twice."""
     reduction: Reduction | None = None
     """What is made of all that a left row met; None for the matches themselves."""
     kernel: str = "auto"
@@ -70,13 +73,21 @@ class Plan:
     def output(self) -> pa.Schema:
         """The schema of the results: payload columns, the join time in microseconds, what else they are sorted by."""
         payload = [(field.name, field.type) for field in self.columns]
-        return pa.schema([*payload, *((name, pa.int64()) for name in self.order)])
+        return pa.schema([*payload, *((name, pa.int64()) for name in ("join_time", *self.extra))])
 
     @property
     def order(self) -> list[str]:
-        """The columns that results are sorted by, the last ones of the output; unordered ones have the time alone."""
-        parts = ("time", "tie") if self.ordered else ()
-        return ["join_time", *(f"__{part}_{side}" for part in parts for side in sides_of(self.how))]
+        """The columns that results are sorted by; unordered ones have the join time alone."""
+        if not self.ordered:
+            return ["join_time"]
+        sides = sides_of(self.how)
+        times = [self.times.get(side, f"__time_{side}") for side in sides]
+        return ["join_time", *times, *(f"__tie_{side}" for side in sides)]
+
+    @property
+    def extra(self) -> list[str]:
+        """The columns that results carry only to be sorted by; the last ones of the output."""
+        return [name for name in self.order[1:] if name not in self.times.values()]
 
     @cached_property
     def keys(self) -> dict[Side, list[Key]]:

@@ -106,7 +106,11 @@ class Planned:
         )
         lagging = tuple(side for side in SIDES if inputs[side].lags)
         plan = Plan(
-            *(self.predicate, window, left, right, how), lagging=lagging, ordered=ordered, reduction=self._reduction
+            *(self.predicate, window, left, right, how),
+            lagging=lagging,
+            ordered=ordered,
+            times={c.side: self._internal_name(c) for c in needed if [*c.path] == [inputs[c.side].time]},
+            reduction=self._reduction,
         )
         self.partitions = int(read_setting(self.spark, "spark.sql.shuffle.partitions") or 1)
         self.layout = layout or choose_layout(plan, self.partitions)
@@ -175,12 +179,12 @@ class Planned:
         ]
 
     def _list_keys(self, *, batch: bool) -> list[str]:
-        """What the results of a batch are sorted by, beside their time; those of a stream come sorted."""
-        return self.plan.order[1:] if batch else []
+        """What the results of a batch carry only to be sorted by; those of a stream come sorted."""
+        return self.plan.extra if batch else []
 
     def _sort(self, rows: DataFrame) -> DataFrame:
         """The results of a batch in order, where that is asked for."""
-        return rows.orderBy(*self.plan.order) if self._list_keys(batch=True) else rows
+        return rows.orderBy(*self.plan.order) if self.plan.ordered else rows
 
     def _name_results(self, rows: DataFrame) -> DataFrame:
         """Results under their own names, of those pairs that Spark lets through."""

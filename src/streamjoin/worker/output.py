@@ -29,7 +29,7 @@ class Output:
 
     def bound_rows(self, *rows: Rows) -> int:
         """How many results made of such rows fit into a block."""
-        width = sum(_measure_row(each.payload) for each in rows) + 8 * len(self._plan.order)
+        width = sum(_measure_row(each.payload) for each in rows) + 8 * len(self._plan.extra) + 8
         return int(max(1, min(self._plan.block_rows, self._plan.block_bytes // width)))
 
     def build_one_sided(self, side: Side, rows: Rows, at: Indices, join_time: Times) -> Iterator[pa.RecordBatch]:
@@ -58,7 +58,9 @@ class Output:
         if self._plan.ordered:
             absent = np.full(len(join_time), NO_TIME)
             parts = [order.get(side) or (absent, absent) for side in sides_of(self._plan.how)]
-            keys += [column for columns in zip(*parts, strict=True) for column in columns]
+            times, ties = zip(*parts, strict=True)
+            keys += [t for side, t in zip(sides_of(self._plan.how), times, strict=True) if side not in self._plan.times]
+            keys += ties
         return pa.RecordBatch.from_arrays([*columns, *map(pa.array, keys)], schema=self._schema)
 
 

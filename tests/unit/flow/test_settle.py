@@ -126,7 +126,7 @@ def test_the_file_bears_no_name_and_is_closed(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(answers, "MOST_BYTES", 10)
     held = Answers(tmp_path)
     held.add((0, 0), 0, pa.py_buffer(bytes(100)))
-    file = held._file
+    file = held._spill._file
     assert file is not None
     assert not list(tmp_path.iterdir())
     assert [page for page, _ in held.pages()] == [(0, 0)]

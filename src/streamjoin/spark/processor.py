@@ -1,8 +1,4 @@
-"""A cell as a stateful operator of Spark.
-
-The process in which Spark declares the state imports this module and runs nothing: the worker and all that it needs is
-loaded with the first batch.
-"""
+"""A cell as a stateful operator of Spark. The worker and all that it needs is loaded with the first batch."""
 
 import json
 from collections.abc import Iterator
@@ -20,6 +16,7 @@ from streamjoin.flow.state import Note
 from streamjoin.spark.collector import ANSWERS
 from streamjoin.spark.job import unpack_job
 from streamjoin.spark.placement import find_cell
+from streamjoin.spark.remote import declare_state
 
 CHUNK_BYTES = 32 << 20
 """A value in state is no larger than this: Spark holds several copies of it while it travels."""
@@ -87,8 +84,7 @@ class CellState:
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._note = handle.getValueState("note", "plan string, worker binary, cell binary")
-        self._contents = handle.getMapState("contents", "name string", "content binary")
+        self._note, self._contents = declare_state(handle)
         self._chunks: dict[str, int] = {}
         self._alarm: int | None = None  # in milliseconds
         self.fired: int | None = None

@@ -35,12 +35,14 @@ class RemoteProcessor(StatefulProcessor):
         import sys
 
         self.__dict__.update(state)
-        main = getattr(sys.modules.get("__main__"), "__spec__", None)
-        if main and main.name.endswith("transform_with_state_driver_worker"):
+        if _only_declares():
             sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Make the processor and have it name its state."""
+        """Make the processor, which names its state; where Spark asks for the names alone, a second is saved."""
+        if _only_declares():
+            declare_state(handle)
+            return
         module, name, arguments = self._told
         self._made = _find(module, name)(*arguments)
         self._made.init(handle)
@@ -54,8 +56,23 @@ class RemoteProcessor(StatefulProcessor):
         yield from self._made.handleExpiredTimer(key, timerValues, expiredTimerInfo)
 
     def close(self) -> None:
-        """What the processor does."""
-        self._made.close()
+        """What the processor does, if one was made."""
+        if not _only_declares():
+            self._made.close()
+
+
+def declare_state(handle: StatefulProcessorHandle) -> tuple[Any, Any]:
+    """The state of a cell: its note, and contents by name."""
+    note = handle.getValueState("note", "plan string, worker binary, cell binary")
+    return note, handle.getMapState("contents", "name string", "content binary")
+
+
+def _only_declares() -> bool:
+    """Whether this is the process, one for each start of a query, in which Spark has the state declared."""
+    import sys
+
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return main is not None and main.name.endswith("transform_with_state_driver_worker")
 
 
 def _find(module: str, name: str) -> Any:

@@ -50,6 +50,8 @@ class FileJoin:
     layout: str = "auto"
     how: str = "inner"
     ordered: bool = False
+    counts: bool = False
+    """Whether each left row is to come with the number of its matches, in place of the matches."""
     conf: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -83,19 +85,17 @@ class FileJoin:
             spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(Path(self.home, side)))
             for side in ("left", "right")
         )
-        window = sj.within(f"{WINDOW_SECONDS} seconds")
-        return sj.join(
-            left,
-            right,
-            on=self.on,
-            window=window,
-            time="ts",
-            delay=self.delay,
-            how=self.how,
-            select=["l.id AS l", "r.id AS r"],
-            ordered=self.ordered,
-            layout="auto" if self.layout == "auto" else parse_layout(self.layout),
-        )
+        asked: dict[str, Any] = {
+            "on": self.on,
+            "window": sj.within(f"{WINDOW_SECONDS} seconds"),
+            "time": "ts",
+            "delay": self.delay,
+            "how": self.how,
+            "layout": "auto" if self.layout == "auto" else parse_layout(self.layout),
+        }
+        if self.counts:
+            return sj.aggregate(left, right, select=["l.id AS l", "count(*) AS r"], **asked)
+        return sj.join(left, right, select=["l.id AS l", "r.id AS r"], ordered=self.ordered, **asked)
 
     def results(self, spark: SparkSession) -> Pairs:
         """What the sink holds; a reader of Spark's sees committed files only."""
@@ -167,6 +167,15 @@ def expected(home: Path, how: str = "inner") -> Pairs:
             ON abs(l.x - r.x) <= {BAND} AND abs(l.t - r.t) <= {window}"""
         ).fetchall()
     return Counter(rows)
+
+
+def expected_counts(home: Path) -> Pairs:
+    """Each left row and the number of its matches, at the time when the window after it is over."""
+    window = WINDOW_SECONDS * 1_000_000
+    matches = Counter(left for left, right, _ in expected(home, "left").elements() if right is not None)
+    table = pq.read_table(Path(home, "left"))
+    times = zip(table["id"].to_pylist(), table["ts"].cast(pa.int64()).to_pylist(), strict=True)
+    return Counter((n, matches[n], time + window) for n, time in times if n < LAST)
 
 
 def expected_sequence(home: Path, how: str) -> list[tuple[int | None, int | None, int]]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin.spark.compat import UNIX_SOCKETS, read_options
@@ -159,6 +160,32 @@ def connect(home: Path) -> None:
         sj.join(one, other, on="l.x = r.x", window=sj.within("1s"), time="join_time")
     assert "Grid(" in str(sj.explain(left, left, on=ON, delay="1 minute", **WINDOW))
     must_restart(spark, home)
+    must_do_all_else(spark, home)
+
+
+def must_do_all_else(spark: SparkSession, home: Path) -> None:
+    """Order, count windows, aggregates, as-of joins: a stream and what waits at its end are what the batch gives."""
+    rows = table(spark, 300)
+    sides = rows, table(spark, 300, seed=5)
+    streams = stream(spark, home, "one", sides[0]), stream(spark, home, "two", sides[1])
+    near = {"on": lambda l, r: F.abs(l.x - r.x) <= 40, "time": "ts"}
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        (sj.join, {**near, "window": sj.within("10s"), "how": "full", "ordered": True}),
+        (sj.join, {**near, "window": sj.last(50), "select": ["l.id", "r.id AS other"]}),
+        (sj.aggregate, {**near, "window": sj.within("10s"), "select": ["l.id", "count(*) AS n", "max(r.x) AS most"]}),
+        (sj.asof, {**near, "tolerance": "10s", "direction": "nearest", "select": ["l.id", "r.id AS other"]}),
+    ]
+    for number, (verb, given) in enumerate(asked):
+        place = home / f"else{number}"
+        late = {**given, "delay": "1 s"}
+        assert sj.check(place, *streams, **late, of=verb).startswith("begins")
+        writer = verb(*streams, **late).writeStream.option("checkpointLocation", str(place))
+        writer.trigger(availableNow=True).start(str(home / f"found{number}")).awaitTermination()
+        found = spark.read.parquet(str(home / f"found{number}")).collect()
+        found += sj.flush(place, *streams, **late, of=verb).collect()
+        wanted = verb(*sides, **given).collect()
+        assert len(wanted) > 250, "too few results to tell"
+        assert values(found) == values(wanted), verb
 
 
 def must_restart(spark: SparkSession, home: Path) -> None:

@@ -9,7 +9,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.damage import DAMAGES, damage, segment_files
-from tests.spark.filejoin import FileJoin, Pairs, expected, expected_sequence, write_inputs, write_last
+from tests.spark.filejoin import (
+    FileJoin,
+    Pairs,
+    expected,
+    expected_counts,
+    expected_sequence,
+    write_inputs,
+    write_last,
+)
 from tests.spark.processes import Program, cluster, driver, pause
 
 OTHERS = ["Grid(2, 2)", "Scale(3)", "Cell(4)", "Keyed(8, spread=2)"]
@@ -141,6 +149,27 @@ def test_ordered_results_are_one_sequence_whatever_is_killed(
     tmp_path: Path, chance: random.Random, files: int, kills: int, layout: str, how: str
 ) -> None:
     told = job(tmp_path, files, SHORT, conf=CHATTY, layout=layout, how=how, ordered=True)
+    run_under_kills(told, files, kills, chance)
+    assert told.sequence() == expected_sequence(tmp_path, how)
+
+
+@pytest.mark.parametrize(
+    ("files", "kills", "layout"),
+    [
+        pytest.param(6, 1, "Keyed(4)", marks=pytest.mark.slow),
+        pytest.param(20, 5, "auto", marks=pytest.mark.slow),
+    ],
+)
+def test_a_left_row_is_counted_for_once_whatever_is_killed(
+    spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, kills: int, layout: str
+) -> None:
+    told = job(tmp_path, files, SHORT, conf=CHATTY, layout=layout, how="left", counts=True)
+    run_under_kills(told, files, kills, chance)
+    must_hold_exactly(told.results(spark), expected_counts(tmp_path))
+
+
+def run_under_kills(told: FileJoin, files: int, kills: int, chance: random.Random) -> None:
+    """A run in which, `kills` times, a Python worker and then the driver is killed in the midst of batches."""
     for kill in range(kills):
         least = (files - 2) * (kill + 1) // (kills + 1)
         with driver(told) as program:
@@ -153,7 +182,6 @@ def test_ordered_results_are_one_sequence_whatever_is_killed(
             pause(chance, 1.0)
     with driver(told) as program:
         program.finish()
-    assert told.sequence() == expected_sequence(tmp_path, how)
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_each_kernel_is_compiled_once_whatever_starts_at_once(tmp_path: Path, pr
 @pytest.mark.parametrize(
     "on",
     [
-        pytest.param("abs(l.x - r.x) <= 10 AND abs(l.y - r.y) <= 10", id="two bands"),
+        pytest.param("abs(l.x - r.x) <= 10 AND abs(l.y - r.y) <= 10", id="two bands", marks=pytest.mark.slow),
         pytest.param("l.s = r.s", id="equal strings", marks=pytest.mark.slow),
         pytest.param("l.b <= r.b AND l.x = r.x", id="one end", marks=pytest.mark.slow),
         pytest.param("l.x * r.b % 7 = 3", id="compiled", marks=pytest.mark.slow),

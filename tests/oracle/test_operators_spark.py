@@ -16,7 +16,13 @@ from tests.conditions.pairs import outcomes, view_of_pairs
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("group", GROUPS)
+ALIKE = ("tinyint", "smallint", "bigint", "float")
+"""Types that have the rules of another, which is always tested."""
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param(group, marks=pytest.mark.slow if group in ALIKE else ()) for group in GROUPS]
+)
 def test_every_operator_means_what_spark_says(spark: Any, group: str) -> None:
     ddl = ", ".join(f"{name} {type}" for name, type in GROUPS[group].items())
     texts = texts_of(group)

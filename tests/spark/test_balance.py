@@ -31,7 +31,7 @@ def joined(spark: SparkSession, scratch: Path, layout: Layout, hot: float) -> Ru
     ("layout", "least", "most"),
     [
         pytest.param(sj.Keyed(4), 100, 180, marks=pytest.mark.slow),
-        (sj.Keyed(4, spread=2), 0, 15),
+        pytest.param(sj.Keyed(4, spread=2), 0, 15, marks=pytest.mark.slow),
         pytest.param(sj.Grid(2, 2), 0, 15, marks=pytest.mark.slow),
         pytest.param(sj.Scale(4), 0, 15, marks=pytest.mark.slow),
         pytest.param(sj.Grid(3, 3), 0, 20, marks=pytest.mark.slow),  # more cells than partitions

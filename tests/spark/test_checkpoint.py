@@ -163,7 +163,7 @@ def test_a_new_column_is_named_with_what_keeps_it_out(spark: SparkSession, tmp_p
     assert sj.check(told.checkpoint, *kept.frames(spark, told), **kept.named).startswith("goes on: ")
 
 
-@pytest.mark.parametrize("layout", ["auto", sj.Grid(2, 2)], ids=str)
+@pytest.mark.parametrize("layout", ["auto", pytest.param(sj.Grid(2, 2), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("how", ["full", pytest.param("left_anti", marks=pytest.mark.slow)])
 def test_rows_that_wait_at_the_end_are_told_and_can_be_had(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str, layout: Any

@@ -205,7 +205,7 @@ SLID = [
 ]
 
 
-@pytest.mark.parametrize("by", [["sym"], ["sym", "ok"]])
+@pytest.mark.parametrize("by", [["sym", "ok"], pytest.param(["sym"], marks=pytest.mark.slow)])
 def test_windows_slide_as_in_spark(spark: SparkSession, tmp_path: Path, by: list[str]) -> None:
     _, rows = history(5)
     source = feed(tmp_path, RIGHT, rows)

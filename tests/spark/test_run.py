@@ -77,6 +77,7 @@ def test_a_new_field_is_no_change_and_another_join_or_input_is_refused_before_it
     assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == before
 
 
+@pytest.mark.slow  # the next one flushes too
 def test_a_flush_says_how_many_rows_came_out(run: Run, tmp_path: Path) -> None:
     said = run(how="full", flush=True, select=["l.sym AS traded", "r.sym AS quoted"])
     assert "2 matches found" in said
@@ -92,6 +93,7 @@ def test_what_each_row_met_is_emitted_once_and_the_rest_by_a_flush(run: Run, tmp
     assert read(tmp_path / "near", "sym", "n") == [("ACME", 1), ("BETA", 1), ("GAMMA", 0)]
 
 
+@pytest.mark.slow  # tutorials do the same in Python
 def test_the_last_row_before_each_is_picked(run: Run, tmp_path: Path) -> None:
     said = run(verb=sj.asof, flush=True, by=["sym"], tolerance="1 minute", direction="nearest")
     assert "3 rows emitted by --flush" in said

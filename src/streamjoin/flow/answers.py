@@ -30,8 +30,9 @@ class Answers:
         return page in self._numbers
 
     def add(self, page: Page, cell: int, block: bytes | pa.Buffer) -> None:
-        """Keep a block."""
-        self._numbers[page][cell].append(self._spill.add(block))
+        """Keep a block; a buffer is copied, because it may be part of a much larger one."""
+        own = block if isinstance(block, bytes) else block.to_pybytes()
+        self._numbers[page][cell].append(self._spill.add(own))
 
     def pages(self) -> Iterator[tuple[Page, dict[int, Iterator[pa.Buffer]]]]:
         """Page after page, the blocks of each cell, one at a time in memory; afterwards nothing is kept."""

@@ -9,6 +9,7 @@ A slice holds whole times, so one time with very many results is held at once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from streamjoin.flow.job import Job
 from streamjoin.flow.settle import Answer, pack_results, settle, unpack_results
 from streamjoin.flow.spill import Spill
-from streamjoin.kernel.sort import argsort_keys
+from streamjoin.kernel.sort import argsort_keys, find_ties
 from streamjoin.pane import NO_TIME
 from streamjoin.pane.order import argsort_content, sort_ties
 
@@ -62,9 +63,18 @@ def arrange(job: Job, answers: Iterable[Answer], scratch: Path | None = None) ->
     try:
         for results in settle(job.layout, part_runs(), in_order=False, scratch=scratch):
             runs.add(pack_results(sort_results(results, order)))
-        yield from runs.merge()
+        yield from read_ahead(runs.merge())
     finally:
         runs.close()
+
+
+def read_ahead(items: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same, each made while the one before is used: merging leaves the interpreter to others most of the time."""
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(next, items, None)
+        while (item := made.result()) is not None:
+            made = pool.submit(next, items, None)
+            yield item
 
 
 class Runs:
@@ -102,7 +112,8 @@ class Runs:
         def argsort_among(among: NDArray[np.int64]) -> NDArray[np.int64]:
             return argsort_content([*keys[:, among]], out.take(pa.array(among)).columns)
 
-        return out.take(pa.array(sort_ties(argsort_keys(keys), [*keys], argsort_among)))
+        order = argsort_keys(keys)
+        return out.take(pa.array(sort_ties(order, find_ties(keys, order), argsort_among)))
 
 
 def _choose_cuts(runs: Sequence[pa.RecordBatch], times: Sequence[NDArray[np.int64]]) -> list[int]:

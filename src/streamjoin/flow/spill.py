@@ -14,13 +14,13 @@ class Spill:
 
     def __init__(self, most_bytes: int, scratch: Path | None = None) -> None:
         self._most, self._scratch = most_bytes, scratch
-        self._blocks: list[bytes | tuple[int, int]] = []  # in memory, or offset and length in the file
+        self._blocks: list[pa.Buffer | tuple[int, int]] = []  # in memory, or offset and length in the file
         self._held = 0
         self._file: IO[bytes] | None = None
 
     def add(self, block: bytes | pa.Buffer) -> int:
-        """Keep a block, under this number; a buffer is copied, because it may be part of a much larger one."""
-        self._blocks.append(block if isinstance(block, bytes) else block.to_pybytes())
+        """Keep a block, under this number."""
+        self._blocks.append(pa.py_buffer(block))
         self._held += len(block)
         if self._held > self._most:
             self._write()
@@ -29,8 +29,8 @@ class Spill:
     def read(self, number: int) -> pa.Buffer:
         """One block, in memory."""
         block = self._blocks[number]
-        if isinstance(block, bytes):
-            return pa.py_buffer(block)
+        if isinstance(block, pa.Buffer):
+            return block
         assert self._file is not None
         self._file.flush()
         offset, length = block
@@ -42,7 +42,7 @@ class Spill:
         if self._file is not None:
             self._file.flush()
             mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
-        return [pa.py_buffer(block) if isinstance(block, bytes) else mapped.slice(*block) for block in self._blocks]
+        return [block if isinstance(block, pa.Buffer) else mapped.slice(*block) for block in self._blocks]
 
     def close(self) -> None:
         """Forget everything."""
@@ -56,7 +56,7 @@ class Spill:
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._scratch, prefix="streamjoin-")  # noqa: SIM115 - closed by `close`
         for number, block in enumerate(self._blocks):
-            if isinstance(block, bytes):
+            if isinstance(block, pa.Buffer):
                 self._blocks[number] = (self._file.tell(), len(block))
                 self._file.write(block)
         self._held = 0

@@ -24,6 +24,17 @@ def argsort_keys(keys: Keys) -> NDArray[np.int64]:
     return _sort(keys, order, np.empty_like(order))  # type: ignore[no-any-return]
 
 
+def find_ties(keys: Keys, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows, in their order, equal the one after them.
+
+    >>> find_ties(np.array([[2, 1, 1], [0, 5, 5]]), np.array([1, 2, 0])).tolist()
+    [True, False]
+    """
+    ties = np.empty(max(order.size - 1, 0), np.bool_)
+    _find_ties(keys, order, ties)
+    return ties
+
+
 def find_places(keys: Keys, among: Keys) -> NDArray[np.int64]:
     """Where sorted rows are among more of them, sorted too; each of several equal ones has a place of its own.
 
@@ -74,6 +85,17 @@ def _sort(keys: Any, order: Any, other: Any) -> Any:
         runs = merged
         order, other = other, order
     return order
+
+
+@kernel
+def _find_ties(keys: Any, order: Any, ties: Any) -> None:
+    for at in range(ties.size):
+        one, other = order[at], order[at + 1]
+        ties[at] = True
+        for column in range(keys.shape[0]):
+            if keys[column, one] != keys[column, other]:
+                ties[at] = False
+                break
 
 
 @kernel

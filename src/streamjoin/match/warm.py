@@ -27,7 +27,7 @@ from streamjoin.kernel.nested import nested
 from streamjoin.kernel.ordered import Ordered
 from streamjoin.kernel.pairs import Chunk, refine
 from streamjoin.kernel.ruler import Ruler
-from streamjoin.kernel.sort import argsort_keys, find_places
+from streamjoin.kernel.sort import argsort_keys, find_places, find_ties
 from streamjoin.kernel.strings import Strings, contains, ends_with, like, starts_with, substrings
 from streamjoin.match.dimension import Dimension, TimeBand
 from streamjoin.match.matcher import Matcher
@@ -198,7 +198,7 @@ def _compile_loops(x: Any, y: Any) -> None:
 def _compile_sort() -> None:
     """What count windows and ordered results need."""
     keys = np.zeros((2, 2), np.int64)
-    argsort_keys(keys)
+    find_ties(keys, argsort_keys(keys))
     find_places(keys, keys)
 
 

@@ -26,25 +26,32 @@ def argsort_rows(rows: Rows) -> NDArray[np.int64]:
         content = [*tied.payload.columns, *map(_to_arrow, tied.keys)]
         return argsort_content([column[among] for column in columns], content)
 
-    return sort_ties(argsort_columns(columns), columns, argsort_among)
+    order = argsort_columns(columns)
+    return sort_ties(order, _find_ties(columns, order), argsort_among)
 
 
 def argsort_columns(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The positions of rows in the order of these columns: the later ones decide where all before are equal."""
     first, *later = columns
     order = np.argsort(first, kind="stable")
-    return sort_ties(order, [first], lambda among: np.lexsort([column[among] for column in (*later[::-1], first)]))
+    ties = _find_ties([first], order)
+    return sort_ties(order, ties, lambda among: np.lexsort([column[among] for column in (*later[::-1], first)]))
+
+
+def _find_ties(columns: Sequence[NDArray[np.int64]], order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows, in their order, equal the one after them; in NumPy, since emitters do not load Numba."""
+    same = np.ones(max(len(order) - 1, 0), np.bool_)
+    for column in columns:
+        same &= column[order[1:]] == column[order[:-1]]
+    return same
 
 
 def sort_ties(
     order: NDArray[np.int64],
-    columns: Sequence[NDArray[np.int64]],
+    same: NDArray[np.bool_],
     argsort: Callable[[NDArray[np.int64]], NDArray[np.int64]],
 ) -> NDArray[np.int64]:
-    """Sort what an order of rows left undecided: `argsort` is given the rows that equal another in all columns."""
-    same = np.ones(max(len(order) - 1, 0), np.bool_)
-    for column in columns:
-        same &= column[order[1:]] == column[order[:-1]]
+    """Sort what an order left undecided: `argsort` is given the rows that are the `same` as the next or the last."""
     if not same.any():
         return order
     tied = np.append(same, False) | np.append(False, same)

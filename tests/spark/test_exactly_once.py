@@ -105,11 +105,12 @@ def test_python_workers_killed_in_the_midst_of_batches_cost_no_result(
     ("files", "kills", "delay", "layout", "how"),
     [
         pytest.param(5, 1, SHORT, "auto", "full", marks=GUARANTEE),
-        pytest.param(10, 4, SHORT, "auto", "left", marks=GUARANTEE),
+        pytest.param(7, 2, SHORT, "auto", "left", marks=GUARANTEE),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in [
                 *((8, 3, SHORT, layout, "inner") for layout in OTHERS),
+                (10, 4, SHORT, "auto", "left"),
                 (20, 8, SHORT, "auto", "inner"),
                 (20, 8, LONG, "auto", "inner"),
             ]

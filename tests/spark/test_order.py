@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamjoin as sj
 from streamjoin import reference
@@ -88,6 +90,17 @@ def test_the_sink_sees_the_reference_s_sequence(
     spark: SparkSession, tmp_path: Path, window: Window, layout: Layout, how: How, ordered: bool
 ) -> None:
     check(spark, tmp_path, window, layout, how, ordered, rich(ON, window, 12, how))
+
+
+@pytest.mark.parametrize(("mode", "says"), [("update", "update"), ("complete", "complete")])
+def test_modes_that_spark_cannot_chain_are_refused_with_the_reason(spark: SparkSession, mode: str, says: str) -> None:
+    ticks = spark.readStream.format("rate").load()
+    near = {"on": "l.value = r.value", "window": sj.within("1 second"), "time": "timestamp", "delay": "1 second"}
+    ordered = sj.join(ticks, ticks, select=["l.value"], ordered=True, **near)
+    counted = ordered.groupBy(F.window("join_time", "1 minute")).count()
+    with pytest.raises(AnalysisException) as told:
+        counted.writeStream.outputMode(mode).format("noop").start().stop()
+    assert says in str(told.value)
 
 
 # ScaleJoin's case studies (section VI-D, Figure 8): rows a second of each physical stream, by second

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, Keyed, Scale, StreamJoinError, between, last, tumbling, within
@@ -12,6 +13,7 @@ from streamjoin.flow.checkpoint import CheckpointKey, Named
 from streamjoin.layout import Layout
 from streamjoin.plan import Plan
 from streamjoin.plan.describe import describe_plan
+from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Taken
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.conjunct import Band, Conjunct
 from streamjoin.spec.window import Between, Window
@@ -84,6 +86,24 @@ def test_another_join_is_refused_with_the_lines_that_differ(change: str) -> None
     first, *told = refuse(STORED, key_of(**arguments)).split("\n")
     assert first.startswith("This checkpoint was written by another join. ")
     assert told == ["--- the checkpoint's join", *before, "--- this join", *after]
+
+
+COUNT, MOST = Aggregate("count", (), pa.int64()), Aggregate("max", (Taken("r", 1),), pa.int32())
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        (Pick("backward"), Pick("nearest"), 'reduction ["pick","nearest",true]'),
+        (Pick("backward"), Pick("backward", exact=False), 'reduction ["pick","backward",false]'),
+        (Aggregates(1, (COUNT,)), Aggregates(1, (COUNT, MOST)), '["max","int32",false,["r",1]]'),
+        (Aggregates(1, (COUNT,)), Pick("backward"), 'reduction ["pick","backward",true]'),
+    ],
+)
+def test_another_reduction_is_refused(was: Reduction, now: Reduction, said: str) -> None:
+    stored = key_of(how="left", reduction=was).to_json()
+    assert said in refuse(stored, key_of(how="left", reduction=now))
+    key_of(how="left", reduction=was).check(stored)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from streamjoin.predicate import On
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from streamjoin.spark.build import Planned
 
@@ -18,7 +18,7 @@ def aggregate(
     left: Frames,
     right: Frames,
     *,
-    on: On,
+    on: "On | Column | Sequence[Column]",
     window: Window | None = None,
     time: str | tuple[str, str],
     delay: Delay | tuple[Delay, Delay] = None,

@@ -11,7 +11,7 @@ from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.window import Between
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from streamjoin.spark.build import Planned
 
@@ -24,7 +24,7 @@ def asof(
     right: Frames,
     *,
     by: str | Sequence[str] | None = None,
-    on: On | None = None,
+    on: "On | Column | Sequence[Column] | None" = None,
     time: str | tuple[str, str],
     delay: Delay | tuple[Delay, Delay] = None,
     tolerance: Duration,

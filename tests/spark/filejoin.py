@@ -114,7 +114,7 @@ class FileJoin:
                 files[path] = min(batch, files.get(path, batch))
         for path in sorted(files, key=lambda path: files[path]):
             table = pq.read_table(path.removeprefix("file://"))
-            times = table["join_time"].cast(pa.int64()).to_pylist()
+            times = table["join_time"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
             found += zip(table["l"].to_pylist(), table["r"].to_pylist(), times, strict=True)
         return [row for row in found if (row[0] if row[0] is not None else row[1]) < LAST]
 

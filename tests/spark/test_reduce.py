@@ -143,8 +143,8 @@ def test_a_stream_picks_what_the_law_says(spark: SparkSession, tmp_path: Path, d
     left, right = history(3)
     feeds = feed(tmp_path, LEFT, left), feed(tmp_path, RIGHT, right)
     frames = [each.stream(spark) for each in feeds]
-    asked = {"by": "sym", "on": "r.ask < 9", "time": "ts", "tolerance": "6 milliseconds", "direction": direction}
-    stream = sj.asof(*frames, delay="3 milliseconds", select=["l.id", "r.ts", "r.size"], **asked)
+    asked = {"by": "sym", "on": lambda l, r: F.abs(r.ask) < 9, "time": "ts", "tolerance": "6 milliseconds"}
+    stream = sj.asof(*frames, delay="3 milliseconds", select=["l.id", "r.ts", "r.size"], direction=direction, **asked)
     found = Counter((row.id, micros(row.ts), row["size"], micros(row.join_time)) for row in run(stream).rows)
     window = sj.between("-6 milliseconds", "0 seconds" if direction == "backward" else "6 milliseconds")
 

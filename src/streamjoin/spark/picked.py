@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 from streamjoin.layout import Layout
 from streamjoin.operators.expr import quote_name
 from streamjoin.plan.reduction import Direction, Pick
-from streamjoin.predicate import On
 from streamjoin.spark.asked import read_join
 from streamjoin.spark.build import Planned
+from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.inputs import Frames
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
@@ -24,7 +24,7 @@ def plan_asof(
     right: Frames,
     *,
     by: Sequence[str],
-    on: On,
+    on: AnyOn,
     window: Window,
     direction: Direction,
     exact: bool,
@@ -41,7 +41,7 @@ def plan_asof(
         for frame in [frames] if isinstance(frames, DataFrame) else frames:
             for each in by:
                 find(side, [each], frame.schema, "by")
-    further = to_text(on)
+    further = to_text(read_columns(on))
     condition = f"{to_text(by)} AND ({further})" if by else further
     asked = read_join(left, right, condition, window, time, delay, name, inner=False)
     shared = {find(side, [each], asked.inputs[side].schema, "by").path[0] for side in SIDES for each in by}

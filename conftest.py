@@ -32,13 +32,11 @@ _STARTS_SPARK = Path(__file__).parent / "tests/spark"
 """Tests that start Spark, the session of the test run or one of their own."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         uses = "spark" in getattr(item, "fixturenames", ()) or _is_spark_example(item)
         if uses or _STARTS_SPARK in item.path.parents:
             item.add_marker("spark")
-            item.add_marker(pytest.mark.xdist_group("spark"))  # all in one process, on one session
 
 
 def _is_spark_example(item: pytest.Item) -> bool:

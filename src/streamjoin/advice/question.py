@@ -128,14 +128,6 @@ def is_checked(predicate: Predicate) -> bool:
     )
 
 
-def count_results(question: Question) -> float:
-    """Results per second."""
-    from streamjoin.model.outputs import find_output_rate
-
-    demand = question.demand
-    return find_output_rate(demand.window, demand.rates, demand.hit_rate)
-
-
 def is_number(value: object) -> bool:
     """Whether something is a number above zero, or zero."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf

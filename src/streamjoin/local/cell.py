@@ -26,6 +26,7 @@ from streamjoin.layout import Cell
 from streamjoin.local.pool import Pool
 from streamjoin.local.stripes import Dealer, Ready, Stripe, Stripes
 from streamjoin.match import Pairs
+from streamjoin.model.basic_windows import find_gaining_worker, find_losing_worker
 from streamjoin.pane import Segment
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
@@ -66,25 +67,15 @@ class Partition:
     def fit(self, windows: int) -> None:
         """Go on with so many basic windows: new ones come at the front, old ones leave at the end."""
         while sum(self.counts) < windows:
-            self._add()
+            self._move(find_gaining_worker(self.counts), 1)
         while sum(self.counts) > windows:
-            self._remove()
+            self._move(find_losing_worker(self.counts), -1)
 
-    def _add(self) -> None:
-        """The worker max{j | c(j-1) > c(j)} gets one more; with c(0) infinite there is one."""
-        before = [np.inf, *self.counts]
-        chosen = max(j for j, count in enumerate(self.counts) if before[j] > count)
-        self.counts[chosen] += 1
-        for j in range(chosen + 1, len(self.starts)):
-            self.starts[j] += 1
-
-    def _remove(self) -> None:
-        """The worker min{j | c(j+1) < c(j)} has one less."""
-        after = [*self.counts[1:], -np.inf]
-        chosen = min(j for j, count in enumerate(self.counts) if after[j] < count)
-        self.counts[chosen] -= 1
-        for j in range(chosen + 1, len(self.starts)):
-            self.starts[j] -= 1
+    def _move(self, worker: int, by: int) -> None:
+        """A worker has one more, or one less: the pointers behind it shift."""
+        self.counts[worker] += by
+        for j in range(worker + 1, len(self.starts)):
+            self.starts[j] += by
 
     def of(self, worker: int) -> range:
         """The basic windows of a worker."""

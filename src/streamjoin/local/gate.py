@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.local.intake import read_time
+from streamjoin.pane.order import argsort_columns, argsort_content, is_ready
 from streamjoin.spec.duration import Duration, microseconds
 
 NEVER = -(2**63)
@@ -38,20 +39,17 @@ Times = NDArray[np.int64]
 
 @dataclass
 class _Block:
-    """Rows that are not ready; `first` is the place of the first of them in its source."""
+    """Rows of one source, as they were added."""
 
     rows: pa.RecordBatch
     times: Times
-    places: Times
 
 
 @dataclass
 class _Source:
-    number: int
     disorder: int
     latest: int
     heard: float
-    count: int = 0
     pending: list[_Block] = field(default_factory=list)
 
     @property
@@ -89,7 +87,6 @@ class Gate:
         self._time, self._by, self._idle_after, self._clock = time, tuple(by), idle_after, clock
         self._lock = threading.Condition()
         self._sources: dict[Hashable, _Source] = {}
-        self._numbered = 0
         self._released = NEVER
         self._log: dict[int, pa.RecordBatch] = {}  # what is ready and not read by all, by number
         self._end = 0
@@ -121,8 +118,7 @@ class Gate:
                 )
             allowed = microseconds(disorder, "disorder")
             latest = since if since == NEVER else since + allowed
-            self._sources[source] = _Source(self._numbered, allowed, latest, self._clock())
-            self._numbered += 1
+            self._sources[source] = _Source(allowed, latest, self._clock())
             self.late.setdefault(source, 0)
 
     def leave(self, source: Hashable) -> None:
@@ -143,17 +139,15 @@ class Gate:
             if self._closed or found.latest >= _ENDED:
                 raise StreamJoinError(f"gate: source {source!r} has left, and adds nothing more")
             self._schema = self._schema or block.schema
-            places = found.count + np.arange(len(times))
-            found.count += len(times)
             found.heard = self._clock()
             if len(times) == 0:
                 return
             if times.min() < self._released:
                 kept = times >= self._released
                 self.late[source] += int(len(times) - np.count_nonzero(kept))
-                block, times, places = block.filter(pa.array(kept)), times[kept], places[kept]
+                block, times = block.filter(pa.array(kept)), times[kept]
             if len(times):
-                found.pending.append(_Block(block, times, places))
+                found.pending.append(_Block(block, times))
                 found.latest = max(found.latest, int(times.max()))
             self._lock.notify_all()
 
@@ -247,15 +241,13 @@ class Gate:
             return
         self._released = merged
         ready: list[_Block] = []
-        numbers: list[Times] = []
-        for source in self._sources.values():
+        for source in self._sources.values():  # in the order in which they came in
             passed = [_cut(block, merged) for block in source.pending]
             source.pending = [rest for _, rest in passed if rest is not None]
-            ready += (mine := [block for block, _ in passed if block is not None])
-            numbers += [np.full(len(block.times), source.number) for block in mine]
+            ready += [block for block, _ in passed if block is not None]
         self._sources = {name: s for name, s in self._sources.items() if s.latest < _ENDED or s.pending}
         if ready:
-            self._log[self._end] = _merge(ready, numbers, self._by)
+            self._log[self._end] = _merge(ready, self._by)
             self._end += 1
 
     def _free(self) -> None:
@@ -267,7 +259,7 @@ class Gate:
 
 def _cut(block: _Block, before: int) -> tuple[_Block | None, _Block | None]:
     """The rows before a time, and the rest."""
-    passed = np.ones(len(block.times), np.bool_) if before == _ENDED else block.times < before
+    passed = is_ready(block.times, before)
     if passed.all():
         return block, None
     if not passed.any():
@@ -276,21 +268,14 @@ def _cut(block: _Block, before: int) -> tuple[_Block | None, _Block | None]:
 
 
 def _filter(block: _Block, mask: NDArray[np.bool_]) -> _Block:
-    return _Block(block.rows.filter(pa.array(mask)), block.times[mask], block.places[mask])
+    return _Block(block.rows.filter(pa.array(mask)), block.times[mask])
 
 
-def _merge(blocks: list[_Block], numbers: list[Times], by: Sequence[str]) -> Any:
+def _merge(blocks: list[_Block], by: Sequence[str]) -> Any:
+    """All rows in order; those that are equal in it stay as they are: by source, then by place."""
     times = np.concatenate([block.times for block in blocks])
     rows = blocks[0].rows if len(blocks) == 1 else pa.concat_batches([block.rows for block in blocks])
-    keys = [key for name in reversed(by) for key in _to_keys(rows.column(rows.schema.names.index(name)))]
-    order = np.lexsort((np.concatenate([block.places for block in blocks]), np.concatenate(numbers), *keys, times))
+    order = argsort_content([times], [rows.column(name) for name in by]) if by else argsort_columns([times])
     if (order[1:] > order[:-1]).all():
         return rows
     return rows.take(pa.array(order))
-
-
-def _to_keys(column: pa.Array) -> list[NDArray[Any]]:
-    """A column as `lexsort` takes it, least significant first: NULL before all values."""
-    if not column.null_count:
-        return [column.to_numpy()]
-    return [column.fill_null(0).to_numpy(), column.is_valid().to_numpy(zero_copy_only=False)]

@@ -17,6 +17,15 @@ from streamjoin.pane.key import KeyColumn
 from streamjoin.pane.rows import Rows
 
 
+def is_ready(times: NDArray[np.int64], watermark: int) -> NDArray[np.bool_]:
+    """Which rows the watermark has passed: nothing is to come that goes before them. A row at it is not ready.
+
+    >>> is_ready(np.array([3, 4, 5]), watermark=4).tolist()
+    [True, False, False]
+    """
+    return times < watermark
+
+
 def argsort_rows(rows: Rows) -> NDArray[np.int64]:
     """The positions of the rows in ``(time, tie, content)`` order; rows that were not hashed have no ties."""
     columns = [rows.time] if rows.route is None else [rows.time, rows.route]
@@ -34,6 +43,8 @@ def argsort_columns(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The positions of rows in the order of these columns: the later ones decide where all before are equal."""
     first, *later = columns
     order = np.argsort(first, kind="stable")
+    if not later:
+        return order
     ties = _find_ties([first], order)
     return sort_ties(order, ties, lambda among: np.lexsort([column[among] for column in (*later[::-1], first)]))
 
@@ -61,7 +72,10 @@ def sort_ties(
 
 
 def argsort_content(first: Sequence[NDArray[np.int64]], content: Sequence[pa.Array]) -> NDArray[np.int64]:
-    """The positions of rows in the order of these numbers, and where they are equal in that of the content."""
+    """The positions of rows in the order of these numbers, where they are equal in that of the content.
+
+    Rows that are equal in all stay as they are.
+    """
     columns = list(map(pa.array, first))
     for column in content:
         columns += _to_sortable(column)

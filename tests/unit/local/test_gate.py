@@ -49,6 +49,17 @@ def test_rows_of_one_time_come_by_source_whoever_was_first() -> None:
     assert orders[0] == orders[1] == [(1, 97), (1, 197), (1, 98), (1, 198)]
 
 
+@pytest.mark.parametrize("values", [["b", None, "a"], [2.5, None, -1.0], [True, None, False]])
+def test_columns_named_by_the_caller_decide_before_sources(values: list[object]) -> None:
+    high, none, low = values
+    gate = Gate("ts", ["a", "b"], by=["k"])
+    gate.add("a", pa.record_batch({"ts": [1, 1, 9], "k": [high, none, low]}))
+    gate.add("b", pa.record_batch({"ts": [1, 1, 9], "k": [low, high, low]}))
+    found = gate.ready(0)
+    assert found is not None
+    assert found.column("k").to_pylist() == [none, low, high, high]
+
+
 def test_each_source_has_its_own_disorder() -> None:
     gate = Gate("ts", {"a": "0 seconds", "b": "3 microseconds"})
     gate.add("a", block((10, 0)))

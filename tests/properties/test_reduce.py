@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -16,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn
 
-from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, last
+from streamjoin import Cell, Grid, Keyed, Scale, StreamJoinError, last, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.layout import Layout, fit_plan
 from streamjoin.plan import Plan
 from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Taken
 from streamjoin.reference import Batch, Row, content
 from streamjoin.reference_reduce import Met, fold, meet, pick
-from streamjoin.worker import Worker, decide
+from streamjoin.worker import Worker, best, decide
 from tests.blocks import StateStore, hash_rows, to_block
 from tests.properties.test_worker import ARRIVING, CONDITIONS, PLANS
 from tests.strategies import WINDOWS
@@ -132,19 +133,45 @@ def test_a_worker_yields_what_the_law_says(
     assert (worker.size.live_left, worker.size.live_right, worker.size.segments) == (0, 0, 0)
 
 
-@given(plan=reductions(), batches=ARRIVING)
-def test_few_pairs_at_a_time_change_nothing(plan: Plan, batches: list[Batch]) -> None:
-    before = decide.FIRST_ROWS, decide.MOST_PAIRS
-    decide.FIRST_ROWS, decide.MOST_PAIRS = 4, 2
-    try:
+@given(plan=reductions(), batches=ARRIVING, pairs=st.sampled_from([2, 1000]))
+def test_few_pairs_at_a_time_and_near_ones_first_change_nothing(plan: Plan, batches: list[Batch], pairs: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decide, "FIRST_ROWS", 1)
+        patch.setattr(decide, "MOST_PAIRS", pairs)
+        patch.setattr(best, "FEW_MATCHES", 0.5)
+        patch.setattr(best, "_WIDER", 2)
         worker, found = Worker(plan), Counter[str]()
         for batch in batches:
             blocks = [[to_block(plan, side, list(rows))] for side, rows in (("l", batch.left), ("r", batch.right))]
             found += to_values(list(worker.process(*blocks, batch.watermark)))
         found += to_values(list(worker.finish()))
-    finally:
-        decide.FIRST_ROWS, decide.MOST_PAIRS = before
     assert found == expect(plan, batches)
+
+
+@pytest.mark.parametrize("chosen", PICKS, ids=str)
+@pytest.mark.parametrize("times", [40, 400], ids=["dense", "thin"])
+def test_rows_with_many_matches_look_nearby_first(chosen: Pick, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide, "FIRST_ROWS", 4)
+    monkeypatch.setattr(best, "FEW_MATCHES", 2.0)
+    monkeypatch.setattr(best, "_WIDER", 3)
+    draw = Random(times)
+    left, right = (
+        [{"ts": draw.randrange(times), key: draw.randrange(3), number: 0.5} for _ in range(150)]
+        for key, number in ("xy", "ab")
+    )
+    window = within("40 microseconds")
+    plan = replace(PLANS["l.x = r.a", "left"], window=window, how="left", reduction=chosen)
+    worker = Worker(plan)
+    found = to_values(list(worker.process(to_block(plan, "l", left), to_block(plan, "r", right))))
+    whole = to_values(list(worker.finish()))
+    assert not found
+    assert whole == expect(plan, [Batch(left, right)])
+    assert worker.last.matches < count_matches(left, right)
+
+
+def count_matches(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> int:
+    """All matches that the pick chooses from."""
+    return sum(l["x"] == r["a"] and abs(l["ts"] - r["ts"]) <= 40 for l in left for r in right)
 
 
 def serving(plan: Plan) -> st.SearchStrategy[Layout]:

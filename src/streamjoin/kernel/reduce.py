@@ -17,6 +17,7 @@ Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _FEW = 32
+"""So many places a pair may be moved in the mean."""
 
 
 @kernel
@@ -38,22 +39,32 @@ def group(probe: Indices, probes: int) -> tuple[Positions, Positions]:
 
 @kernel
 def sort_groups(starts: Positions, order: Positions, time: Positions, tie: Positions) -> None:
-    """Put the pairs of each probe row into the order of ``(time, tie)``: insertion where they are few."""
+    """Put the pairs of each probe row into the order of ``(time, tie)``.
+
+    They come one segment after the other, and segments mostly in the order of time: each pair moves a few places. A
+    group of which that is not true is sorted as a whole.
+    """
+    longest = 0
+    for p in range(starts.size - 1):
+        longest = max(longest, starts[p + 1] - starts[p])
+    times, ties = np.empty(longest, np.int64), np.empty(longest, np.int64)  # of one group, side by side
     for p in range(starts.size - 1):
         start, stop = starts[p], starts[p + 1]
-        if stop - start > _FEW:
-            own = order[start:stop].copy()
-            own = own[np.argsort(tie[own], kind="mergesort")]
-            order[start:stop] = own[np.argsort(time[own], kind="mergesort")]
-            continue
-        for j in range(start + 1, stop):
+        moves = 0
+        for j in range(start, stop):
             moved = order[j]
             t, h = time[moved], tie[moved]
-            k = j
-            while k > start and (time[order[k - 1]] > t or (time[order[k - 1]] == t and tie[order[k - 1]] > h)):
-                order[k] = order[k - 1]
+            k = j - start
+            while k > 0 and (times[k - 1] > t or (times[k - 1] == t and ties[k - 1] > h)):
+                times[k], ties[k], order[start + k] = times[k - 1], ties[k - 1], order[start + k - 1]
                 k -= 1
-            order[k] = moved
+            times[k], ties[k], order[start + k] = t, h, moved
+            moves += j - start - k
+            if moves > _FEW * (stop - start):
+                own = order[start:stop].copy()
+                own = own[np.argsort(tie[own], kind="mergesort")]
+                order[start:stop] = own[np.argsort(time[own], kind="mergesort")]
+                break
 
 
 @kernel

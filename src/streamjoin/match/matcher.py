@@ -69,6 +69,13 @@ class Matcher:
         renewed._opened, renewed._last = WeakKeyDictionary(), None
         return renewed
 
+    def narrow(self, window: Between) -> "Matcher":
+        """The same with another time window, for segments that this one prepared."""
+        narrowed = copy(self)
+        narrowed.dimensions = [TimeBand(window) if isinstance(d, TimeBand) else d for d in self.dimensions]
+        narrowed._last = None
+        return narrowed
+
     def prepare(self, side: Side, segment: Segment) -> Segment:
         """The segment with its index."""
         rows = segment.rows

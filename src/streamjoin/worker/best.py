@@ -1,4 +1,7 @@
-"""The one match that an as-of join takes of each left row, found as pairs come: no pair is held."""
+"""The one match that an as-of join takes of each left row, found as pairs come: no pair is held.
+
+Where rows have many matches, only those nearby are looked at first: a row that has one there needs no other.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,8 +14,13 @@ from streamjoin.kernel.reduce import keep_best
 from streamjoin.match.pairs import Pairs
 from streamjoin.pane import Rows
 from streamjoin.plan.reduction import Pick
+from streamjoin.spec.window import Between, Window
 
 Positions = NDArray[np.int64]
+
+FEW_MATCHES = 4.0
+"""So many matches a row are looked at first: of rows that come at random then one in fifty has none."""
+_WIDER = 16
 
 
 class Best:
@@ -28,8 +36,13 @@ class Best:
         }
         self._parts: list[Rows] = []
 
-    def add(self, stored: Rows, pairs: Pairs) -> None:
-        """Take in pairs of the probing rows with stored ones."""
+    def find_unmatched(self) -> NDArray[np.int32]:
+        """The positions of rows that have no match yet."""
+        unmatched = [part < 0 for _, _, part, _ in self._ends.values()]
+        return np.flatnonzero(np.logical_and.reduce(unmatched)).astype(np.int32)
+
+    def add(self, stored: Rows, pairs: Pairs, among: NDArray[np.int32]) -> None:
+        """Take in pairs with stored rows of those probing rows whose positions are given."""
         if not len(pairs.probe):
             return
         if not self._parts or self._parts[-1] is not stored:
@@ -40,7 +53,7 @@ class Best:
             latest = direction == "backward"
             at = self._time - step if latest else self._time + step
             keep_best(
-                *(pairs.probe, pairs.build, unlock(stored.time), route, at),
+                *(among[pairs.probe], pairs.build, unlock(stored.time), route, at),
                 *(latest, len(self._parts) - 1, *found),
             )
 
@@ -55,6 +68,27 @@ class Best:
         takes_before = (before[2] >= 0) & ((after[2] < 0) | nearer)
         part, row = (np.where(takes_before, before[at], after[at]) for at in (2, 3))
         return self._parts, part, row
+
+
+def widen(window: Window, matches: float) -> list[Between]:
+    """Narrower windows to look for the nearest match in, before the whole one in which a row has so many matches.
+
+    >>> from streamjoin.spec.window import between
+    >>> for each in widen(between("-1 minute", "0 seconds"), matches=1000):
+    ...     print(each)
+    between('-240 milliseconds', '0 seconds')
+    between('-3 seconds -840 milliseconds', '0 seconds')
+    """
+    found: list[Between] = []
+    if isinstance(window, Between):
+        reach = max(abs(window.first), abs(window.last))
+        near = max(1, round(reach * FEW_MATCHES / max(matches, FEW_MATCHES)))
+        while near < reach // 2:
+            first, last = max(window.first, -near), min(window.last, near)
+            if first <= last:
+                found.append(Between(first, last))
+            near *= _WIDER
+    return found
 
 
 def take_across(parts: Sequence[Rows], part: Positions, row: Positions, schema: pa.Schema) -> list[pa.Array]:

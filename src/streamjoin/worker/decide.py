@@ -7,7 +7,7 @@
    interval ``[lower, upper]`` once ``W > t_r - lower + max(upper, 0)``, since a left row waits for ``upper``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from streamjoin.pane import Limit, Rows, Segment
 from streamjoin.plan import Block, Plan
 from streamjoin.plan.reduction import Aggregates, Pick
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.worker.best import Best, take_across
+from streamjoin.worker.best import Best, take_across, widen
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Evictors, find_limit, time_unmatched
 from streamjoin.worker.fold import Aggregator, Met
@@ -85,29 +85,39 @@ class Decide:
         self.counters.comparisons += len(decided) * live
         most = self.output.bound_rows(decided)
         at, rows = 0, min(FIRST_ROWS, most)
+        matchers = [self.matcher]
         while at < len(decided):
             probing = decided.slice(at, rows)
             before = self.counters.matches, self.counters.examined
             try:
-                results = self._reduce_piece(probing, segments, single=len(probing) == 1)
+                results = self._reduce_piece(probing, segments, matchers)
             except _TooMany:
                 self.counters.matches, self.counters.examined = before
                 rows = max(1, len(probing) // 8)
                 continue
             at += len(probing)
             matches = self.counters.matches - before[0]
+            if at == len(probing) and isinstance(self.plan.reduction, Pick):
+                windows = widen(self.plan.window, matches / len(probing))
+                matchers = [*(self.matcher.narrow(window) for window in windows), self.matcher]
             room = MOST_PAIRS // 2 * len(probing) // max(matches, 1)
             rows = max(1, min(most, 8 * rows, room))
             if results.num_rows:
                 yield results
 
-    def _reduce_piece(self, probing: Rows, segments: tuple[Segment, ...], *, single: bool) -> pa.RecordBatch:
+    def _reduce_piece(
+        self, probing: Rows, segments: tuple[Segment, ...], matchers: Sequence[Matcher]
+    ) -> pa.RecordBatch:
+        """Results of rows that probe together; of `matchers` each finds the matches in a wider window."""
         reduction = self.plan.reduction
         if isinstance(reduction, Pick):
             best = Best(reduction, probing)
-            for segment in segments:
-                for pairs in self._probe(probing, segment):
-                    best.add(segment.rows, pairs)
+            for matcher in matchers:
+                unmatched = best.find_unmatched()
+                some = probing if len(unmatched) == len(probing) else probing.take(unmatched)
+                for segment in segments if len(some) else ():
+                    for pairs in self._probe(matcher, some, segment):
+                        best.add(segment.rows, pairs, unmatched)
             parts, part, row = best.find()
             matched = part >= 0
             columns = [*probing.payload.columns, *take_across(parts, part, row, self.plan.right)]
@@ -115,9 +125,9 @@ class Decide:
             assert isinstance(reduction, Aggregates)
             met = Met(probing)
             for segment in segments:
-                for pairs in self._probe(probing, segment):
+                for pairs in self._probe(self.matcher, probing, segment):
                     met.add(segment.rows, pairs)
-                    if met.count > MOST_PAIRS and not single:
+                    if met.count > MOST_PAIRS and len(probing) > 1:
                         raise _TooMany
             matched = met.matched
             columns = Aggregator(reduction.each, self.plan.left, self.plan.right).reduce(met)
@@ -126,8 +136,8 @@ class Decide:
         results = pa.RecordBatch.from_arrays([*columns, pa.array(join_time)], schema=self.plan.output)
         return results if self.plan.how == "left" else results.filter(pa.array(matched))
 
-    def _probe(self, probing: Rows, segment: Segment) -> Iterator[Pairs]:
-        for pairs in self.matcher.pairs("l", probing, segment):
+    def _probe(self, matcher: Matcher, probing: Rows, segment: Segment) -> Iterator[Pairs]:
+        for pairs in matcher.pairs("l", probing, segment):
             self.counters.examined += pairs.examined
             self.counters.matches += len(pairs.probe)
             yield pairs

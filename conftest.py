@@ -19,12 +19,15 @@ import streamjoin as sj
 os.environ["TZ"] = "UTC"
 time.tzset()
 
+# Sessions that a test starts for itself end soon: they do not gain by what Java would compile for a long job.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # PySpark logs every exception of Spark's a second time, with the Java stack.
 for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
     PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=100, deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("ci", max_examples=60, deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
 
 
@@ -59,16 +62,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        session = sj.session(
-            "streamjoin tests",
-            master="local[2]",
-            partitions=2,
-            conf={
-                "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
-                "spark.sql.session.timeZone": "UTC",
-                "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-                "spark.streamjoin.cache.directory": str(scratch / "cache"),
-            },
-        )
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.delenv("SPARK_SUBMIT_OPTS")
+            session = sj.session(
+                "streamjoin tests",
+                master="local[2]",
+                partitions=2,
+                conf={
+                    "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+                    "spark.sql.session.timeZone": "UTC",
+                    "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+                    "spark.streamjoin.cache.directory": str(scratch / "cache"),
+                },
+            )
         yield session
         session.stop()

@@ -145,6 +145,7 @@ def open_path() -> Iterator[Path]:
         yield Path(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_directory_that_can_only_be_read_serves_as_far_as_it_goes(open_path: Path) -> None:
     """Root has warmed an image, another user runs: what is there is loaded, what is not goes to the user's own."""

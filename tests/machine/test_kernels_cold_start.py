@@ -108,7 +108,11 @@ def test_each_kernel_is_compiled_once_whatever_starts_at_once(tmp_path: Path, pr
         pytest.param("l.s = r.s", id="equal strings", marks=pytest.mark.slow),
         pytest.param("l.b <= r.b AND l.x = r.x", id="one end", marks=pytest.mark.slow),
         pytest.param("l.x * r.b % 7 = 3", id="compiled", marks=pytest.mark.slow),
-        pytest.param("l.x = r.x AND (startswith(l.s, r.s) OR levenshtein(l.s, r.s) <= 1)", id="string functions"),
+        pytest.param(
+            "l.x = r.x AND (startswith(l.s, r.s) OR levenshtein(l.s, r.s) <= 1)",
+            id="string functions",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_join_finds_compiled_what_was_warmed_for_it(tmp_path: Path, on: str) -> None:

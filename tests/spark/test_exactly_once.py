@@ -63,7 +63,7 @@ def lost_tasks(program: Program) -> int:
 @pytest.mark.parametrize(
     ("files", "kills", "delay", "layout", "how"),
     [
-        pytest.param(6, 2, SHORT, "Keyed(4)", "inner", marks=GUARANTEE),
+        pytest.param(6, 2, SHORT, "Keyed(4)", "inner", marks=pytest.mark.slow),
         pytest.param(8, 3, SHORT, "Grid(2, 2)", "full", marks=GUARANTEE),
         *(
             pytest.param(*case, marks=pytest.mark.slow)

@@ -17,7 +17,7 @@ from streamjoin.spec.how import HOWS, How
 from streamjoin.spec.window import Window
 from tests.spark.harness import Feed, feed, micros, run
 from tests.spark.live import settings
-from tests.spark.test_law import CONDITIONS, DDL, LEFT, RIGHT, WINDOWS, as_joined, check, rich
+from tests.spark.test_law import CONDITIONS, DDL, LEFT, OTHER_SPARKS, RIGHT, WINDOWS, as_joined, check, rich
 from tests.strategies import multiset
 
 BANDS = "abs(l.x - r.a) <= 1 AND abs(l.y - r.b) <= 0.5"
@@ -29,9 +29,7 @@ CASES: list[tuple[How, str, Window, Layout | str]] = [
     ("left_semi", BANDS, sj.between("1 millisecond", "9 milliseconds", closed="left"), "auto"),
     ("left_anti", SIDED, sj.within("4 milliseconds", closed="neither"), Grid(2, 2)),
 ]
-"""One that is settled for every run, all on other releases of Spark; tests/simulation runs every kind."""
-EVERY_SPARK = (pytest.mark.every_spark,)
-OTHER_SPARKS = (*EVERY_SPARK, pytest.mark.slow)
+"""For other releases of Spark; tests/simulation runs every kind in every run."""
 
 MORE: list[tuple[How, str, Window, Layout | str]] = [
     ("full", GUARDED, sj.tumbling("5 milliseconds"), Grid(2, 2)),
@@ -51,7 +49,7 @@ SERVING: dict[How, list[Layout | str]] = {
 @pytest.mark.parametrize(
     ("how", "on", "window", "layout"),
     [
-        *(pytest.param(*case, marks=EVERY_SPARK if case == CASES[-1] else OTHER_SPARKS) for case in CASES),
+        *(pytest.param(*case, marks=OTHER_SPARKS) for case in CASES),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE),
     ],
     ids=str,

@@ -138,7 +138,8 @@ def test_floating_sums_are_the_same_in_every_layout_and_cut(spark: SparkSession,
     assert exact[0] == exact[1] == exact[2]
 
 
-@pytest.mark.parametrize("direction", ["backward", pytest.param("nearest", marks=pytest.mark.slow)])
+@pytest.mark.slow  # tutorials do it in every run
+@pytest.mark.parametrize("direction", ["backward", "nearest"])
 def test_a_stream_picks_what_the_law_says(spark: SparkSession, tmp_path: Path, direction: Any) -> None:
     left, right = history(3)
     feeds = feed(tmp_path, LEFT, left), feed(tmp_path, RIGHT, right)

@@ -23,6 +23,7 @@ def run_scenario(name: str, home: Path, *more: str, **environment: str) -> None:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "JAVA_HOME": str(ensure_java()),
         "PYTHONWARNINGS": "ignore",
+        "SPARK_SUBMIT_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
     }
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.sessions", name, str(home), *more],

@@ -1,8 +1,9 @@
 """Pairs reduced to one value for each probe row.
 
-Pairs come in any order. `group` brings those of a probe row together, `sort_groups` puts each group into the order of
-time and tie; the folds then walk ``order[starts[p]:starts[p + 1]]``, the positions of the pairs of probe row p. Whoever
-asks only for the nearest match folds pairs as they come, with `keep_best`.
+Pairs come in any order. Folds that do not depend on it take them as they come: `count_pairs`, `add_pairs`,
+`find_extreme_pairs`, `keep_best`. For the others `group` brings those of a probe row together, `sort_groups` puts each
+group into the order of time and tie, and they walk ``order[starts[p]:starts[p + 1]]``, the positions of the pairs of
+probe row p.
 """
 
 from typing import Any
@@ -18,6 +19,66 @@ Mask = NDArray[np.bool_]
 
 _FEW = 32
 """So many places a pair may be moved in the mean."""
+
+
+@kernel
+def count_pairs(probe: Indices, known: Mask, probes: int) -> Positions:
+    """How many pairs of each probe row have a value."""
+    counts = np.zeros(probes, np.int64)
+    for k in range(probe.size):
+        counts[probe[k]] += known[k]
+    return counts
+
+
+@kernel
+def sums_exactly(bits: Positions, known: Mask, most: int) -> bool:
+    """Whether doubles, given as their bits, have the same sum in every order, `most` of them at a time.
+
+    A double is a whole number below 2**53 times 2**exponent. With values below 2**m, sums of 2**n of them stay below
+    2**(m + n): where all values are multiples of 2**(m + n - 53), no addition rounds.
+    """
+    greatest, whole, leading = np.int64(0), np.int64(2**52), np.int64(0x7FF)
+    for k in range(bits.size):
+        if known[k]:
+            greatest = max(greatest, (bits[k] >> 52) & leading)
+    unit = max(greatest, np.int64(1))
+    while most > 1:
+        unit += 1
+        most = (most + 1) // 2
+    if unit >= leading:  # NaN, an infinity, or a sum that may become one
+        return False
+    for k in range(bits.size):
+        if known[k]:
+            exponent, mantissa = (bits[k] >> 52) & leading, bits[k] & (whole - 1)
+            if exponent > 0:
+                mantissa |= whole
+            shift = min(unit - max(exponent, np.int64(1)), np.int64(53))
+            if mantissa & ((np.int64(1) << shift) - 1):
+                return False
+    return True
+
+
+@kernel
+def add_pairs(probe: Indices, values: Any, known: Mask, probes: int) -> NDArray[np.float64]:
+    """Sums of each probe row's values, as they come."""
+    sums = np.zeros(probes, np.float64)
+    for k in range(probe.size):
+        if known[k]:
+            sums[probe[k]] += values[k]
+    return sums
+
+
+@kernel
+def find_extreme_pairs(probe: Indices, codes: Any, known: Mask, greatest: bool, probes: int) -> Positions:
+    """A pair with the least or greatest code of each probe row; -1 where there is none."""
+    found = np.full(probes, -1, np.int64)
+    best = np.zeros(probes, codes.dtype)
+    for k in range(probe.size):
+        if known[k]:
+            p = probe[k]
+            if found[p] < 0 or (codes[k] > best[p] if greatest else codes[k] < best[p]):
+                found[p], best[p] = k, codes[k]
+    return found
 
 
 @kernel

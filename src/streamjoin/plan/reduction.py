@@ -48,12 +48,6 @@ class Aggregate:
     type: pa.DataType
     known: bool = False
 
-    @property
-    def needs_order(self) -> bool:
-        """Whether it depends on the order of the matches, if only by rounding."""
-        exact = pa.types.is_integer(self.type) or pa.types.is_decimal(self.type)
-        return self.op not in ("count", "min", "max") and not (self.op in ("sum", "avg") and exact)
-
 
 @dataclass(frozen=True)
 class Aggregates:

@@ -126,10 +126,10 @@ class Decide:
             met = Met(probing)
             for segment in segments:
                 for pairs in self._probe(self.matcher, probing, segment):
-                    met.add(segment.rows, pairs)
-                    if met.count > MOST_PAIRS and len(probing) > 1:
+                    met.take_in(segment.rows, pairs)
+                    if met.size > MOST_PAIRS and len(probing) > 1:
                         raise _TooMany
-            matched = met.matched
+            matched = met.counts > 0
             columns = Aggregator(reduction.each, self.plan.left, self.plan.right).reduce(met)
             columns = [*probing.payload.columns[: reduction.kept], *columns]
         join_time = time_unmatched(self.plan.window, "l", probing.time, probing.time, _NO_EVICTORS, 0)

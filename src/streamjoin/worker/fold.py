@@ -1,7 +1,8 @@
 """What left rows met, reduced to the columns of their results.
 
 Aggregates see all pairs of some probing rows at once, in the law's order where it matters: by time, then by the routing
-hash of the whole row. Rows that share both are equal, or differ in something that Spark cannot hash.
+hash of the whole row. Rows that share both are equal, or differ in something that Spark cannot hash. Counts and
+extremes do not depend on the order, nor do sums that no addition rounds, as of a column of floats.
 """
 
 from collections.abc import Sequence
@@ -17,15 +18,18 @@ from numpy.typing import NDArray
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import encode, unlock
 from streamjoin.kernel.reduce import (
-    count_known,
+    add_pairs,
+    count_pairs,
     divide_wide,
     find_extreme,
+    find_extreme_pairs,
     find_moments,
     group,
     sort_groups,
     sum_floats,
     sum_whole,
     sum_wide,
+    sums_exactly,
 )
 from streamjoin.match.pairs import Pairs
 from streamjoin.operators.expr import Expr, Key
@@ -55,15 +59,15 @@ class Met:
     parts: list[Rows] = field(default_factory=list)
     probes: list[Indices] = field(default_factory=list)
     builds: list[Indices] = field(default_factory=list)
-    count: int = 0
+    size: int = 0
 
-    def add(self, stored: Rows, pairs: Pairs) -> None:
+    def take_in(self, stored: Rows, pairs: Pairs) -> None:
         """Take in pairs of the probing rows with stored ones."""
         if len(pairs.probe):
             self.parts.append(stored)
             self.probes.append(pairs.probe)
             self.builds.append(pairs.build)
-            self.count += len(pairs.probe)
+            self.size += len(pairs.probe)
 
     @cached_property
     def probe(self) -> Indices:
@@ -83,11 +87,24 @@ class Met:
         sort_groups(starts, order, self._gather("time"), self._gather("route"))
         return starts, order
 
-    @property
-    def matched(self) -> Mask:
-        """Which probing rows have a pair."""
-        starts, _ = self.groups
-        return np.diff(starts) > 0
+    @cached_property
+    def counts(self) -> Positions:
+        """How many pairs each probing row has."""
+        return self.count(np.ones(self.size, np.bool_))
+
+    def count(self, known: Mask) -> Positions:
+        """How many pairs of each probing row have a value."""
+        counts: Positions = count_pairs(self.probe, known, len(self.probing))
+        return counts
+
+    def add(self, values: NDArray[np.float64], known: Mask) -> NDArray[np.float64]:
+        """Sums of doubles for each probing row, added in the law's order unless every order gives the same."""
+        sums: NDArray[np.float64]
+        if sums_exactly(values.view(np.int64), known, int(self.counts.max(initial=0))):
+            sums = add_pairs(self.probe, values, known, len(self.probing))
+        else:
+            sums = sum_floats(*self.ordered, values, known)
+        return sums
 
     def _gather(self, name: str) -> Positions:
         """The time or the routing hash of every pair's stored row."""
@@ -136,41 +153,48 @@ class Aggregator:
 
     def __init__(self, aggregates: Sequence[Aggregate], left: pa.Schema, right: pa.Schema) -> None:
         self._aggregates, self._schemas = aggregates, {"l": left, "r": right}
-        self._needs_order = any(aggregate.needs_order for aggregate in aggregates)
 
     def reduce(self, met: Met) -> list[pa.Array]:
         """A column for each aggregate, with a value for each probing row."""
-        groups = met.ordered if self._needs_order else met.groups
         values: dict[Operand, pa.Array] = {}
         for operand in (operand for aggregate in self._aggregates for operand in aggregate.operands):
             if operand not in values:
                 values[operand] = met.take(operand, self._schemas)
-        return [self._fold(each, groups, [values[operand] for operand in each.operands]) for each in self._aggregates]
-
-    def _fold(self, aggregate: Aggregate, groups: tuple[Positions, Positions], values: list[pa.Array]) -> pa.Array:
-        match aggregate.op:
-            case "count" if not values:
-                return pa.array(np.diff(groups[0]))
-            case "count":
-                return pa.array(count_known(*groups, find_known(values[0])))
-            case "sum":
-                return _sum(aggregate, groups, values[0])
-            case "avg" if pa.types.is_decimal(aggregate.type):
-                return _average_decimals(aggregate, groups, values[0])
-            case "avg":
-                floats, known = to_floats(values[0])
-                counts = count_known(*groups, known)
-                return divide(sum_floats(*groups, floats, known), counts, 0)
-            case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
-                floats, known = to_floats(values[0])
-                less = 1 if aggregate.op.endswith("samp") else 0
-                spread = divide(find_moments(*groups, floats, known)[:, 2].copy(), count_known(*groups, known), less)
-                return pc.sqrt(spread) if aggregate.op.startswith("stddev") else spread
-        return _pick_value(aggregate, groups, values)
+        return [_fold(each, met, [values[operand] for operand in each.operands]) for each in self._aggregates]
 
 
-def _pick_value(aggregate: Aggregate, groups: tuple[Positions, Positions], values: list[pa.Array]) -> pa.Array:
-    """The value of one pair: the first, the last, or the one with the least or greatest of something."""
+def _fold(aggregate: Aggregate, met: Met, values: list[pa.Array]) -> pa.Array:
+    match aggregate.op:
+        case "count":
+            return pa.array(met.count(find_known(values[0])) if values else met.counts)
+        case "sum":
+            return _sum(aggregate, met, values[0])
+        case "avg" if pa.types.is_decimal(aggregate.type):
+            return _average_decimals(aggregate, met, values[0])
+        case "avg":
+            floats, known = to_floats(values[0])
+            return divide(met.add(floats, known), met.count(known), 0)
+        case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+            floats, known = to_floats(values[0])
+            less = 1 if aggregate.op.endswith("samp") else 0
+            spread = divide(find_moments(*met.ordered, floats, known)[:, 2].copy(), met.count(known), less)
+            return pc.sqrt(spread) if aggregate.op.startswith("stddev") else spread
+        case "min" | "max":
+            return _find_extreme(aggregate, met, values[0])
+    return _pick_value(aggregate, met, values)
+
+
+def _find_extreme(aggregate: Aggregate, met: Met, values: pa.Array) -> pa.Array:
+    greatest = aggregate.op == "max"
+    found = find_extreme_pairs(met.probe, to_codes(values), find_known(values), greatest, len(met.probing))
+    picked = values.take(pa.array(found, mask=found == NOWHERE))
+    if pa.types.is_floating(picked.type):
+        return pc.add(picked, pa.scalar(0.0, picked.type))  # 0.0 for -0.0, which is its equal
+    return picked
+
+
+def _pick_value(aggregate: Aggregate, met: Met, values: list[pa.Array]) -> pa.Array:
+    """The value of one pair: the first, the last, or the last of those with the least or greatest of something."""
     op = aggregate.op
     if op in ("first", "last"):
         known = find_known(values[0]) if aggregate.known else np.ones(len(values[0]), np.bool_)
@@ -178,30 +202,27 @@ def _pick_value(aggregate: Aggregate, groups: tuple[Positions, Positions], value
     else:
         known = find_known(values[-1])
         codes = to_codes(values[-1])
-    found = find_extreme(*groups, codes, known, op.startswith("max"), op in ("last", "min_by", "max_by"))
-    picked = values[0].take(pa.array(found, mask=found == NOWHERE))
-    if op in ("min", "max") and pa.types.is_floating(picked.type):
-        return pc.add(picked, pa.scalar(0.0, picked.type))  # 0.0 for -0.0, which is its equal
-    return picked
+    found = find_extreme(*met.ordered, codes, known, op == "max_by", op != "first")
+    return values[0].take(pa.array(found, mask=found == NOWHERE))
 
 
-def _sum(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.Array) -> pa.Array:
+def _sum(aggregate: Aggregate, met: Met, values: pa.Array) -> pa.Array:
     if pa.types.is_floating(aggregate.type):
         floats, known = to_floats(values)
-        return pa.array(sum_floats(*groups, floats, known), mask=count_known(*groups, known) == 0)
+        return pa.array(met.add(floats, known), mask=met.count(known) == 0)
     known = find_known(values)
-    none = count_known(*groups, known) == 0
+    none = met.count(known) == 0
     if pa.types.is_decimal(aggregate.type):
-        return to_decimals(sum_decimals(groups, values, known), none, aggregate.type)
+        return to_decimals(sum_decimals(met.groups, values, known), none, aggregate.type)
     sums = np.zeros(len(none), np.int64)
-    if sum_whole(*groups, unlock(numbers(values).astype(np.int64, copy=False)), known, sums) >= 0:
+    if sum_whole(*met.groups, unlock(numbers(values).astype(np.int64, copy=False)), known, sums) >= 0:
         raise StreamJoinError("sum: the sum of what a left row met does not fit into a bigint; cast it to a decimal")
     return pa.array(sums, mask=none)
 
 
-def _average_decimals(aggregate: Aggregate, groups: tuple[Positions, Positions], values: pa.Array) -> pa.Array:
+def _average_decimals(aggregate: Aggregate, met: Met, values: pa.Array) -> pa.Array:
     known = find_known(values)
-    sums, counts = sum_decimals(groups, values, known), count_known(*groups, known)
+    sums, counts = sum_decimals(met.groups, values, known), met.count(known)
     divide_wide(sums, counts, 10 ** (aggregate.type.scale - values.type.scale))
     return to_decimals(sums, counts == 0, aggregate.type)
 

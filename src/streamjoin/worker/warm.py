@@ -14,7 +14,7 @@ from streamjoin.pane import Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Sliding, Taken
 from streamjoin.predicate import parse
-from streamjoin.spec.side import Side
+from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Between
 from streamjoin.worker.worker import Worker
 
@@ -26,13 +26,13 @@ _OF_NUMBERS = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 
 def warm_reduction(plan: Plan) -> None:
     """Compile what a plan needs to reduce, by letting a worker reduce made-up rows."""
-    left, right = Block(_make_rows(plan, "l")), Block(_make_rows(plan, "r"))
-    if isinstance(plan.reduction, Sliding):
-        left = replace(left, rows=left.rows.slice(0, 0))
-    worker = Worker(plan)
-    with contextlib.suppress(Exception):  # a value may be none that an aggregate takes: it is compiled by then
-        list(worker.process([left] if len(left.rows) else [], [right], None))
-        list(worker.finish())
+    slides = isinstance(plan.reduction, Sliding)
+    for unit in (1.0, 0.1):  # sums that are exact, and sums that are rounded
+        left, right = ([Block(_make_rows(plan, side, unit))] for side in SIDES)
+        worker = Worker(plan)
+        with contextlib.suppress(Exception):  # a value may be none that an aggregate takes: it is compiled by then
+            list(worker.process([] if slides else left, right, None))
+            list(worker.finish())
 
 
 def list_reductions() -> Iterator[Plan]:
@@ -56,14 +56,16 @@ def _list_aggregates(column: int, type: pa.DataType) -> Iterator[Aggregate]:
     yield from (Aggregate(op, (value, time), type) for op in ("min_by", "max_by"))
 
 
-def _make_rows(plan: Plan, side: Side) -> Rows:
+def _make_rows(plan: Plan, side: Side, unit: float) -> Rows:
     rows = make_up(Matcher(plan.predicate, plan.window), plan.predicate, side, _ROWS)
-    columns = [_make_column(field.type, len(rows)) for field in plan.payload(side)]
+    columns = [_make_column(field.type, len(rows), unit) for field in plan.payload(side)]
     payload = pa.RecordBatch.from_arrays(columns, schema=plan.payload(side)) if columns else rows.payload
     return replace(rows, payload=payload, route=np.arange(len(rows)))
 
 
-def _make_column(type: pa.DataType, count: int) -> pa.Array:
+def _make_column(type: pa.DataType, count: int, unit: float) -> pa.Array:
+    if pa.types.is_floating(type):
+        return pa.array(np.arange(count) * unit).cast(type)
     try:
         return pa.array(np.zeros(count, np.int8)).cast(type)
     except pa.ArrowException:

@@ -1,13 +1,16 @@
 """Pairs reduced, beside what Python's own numbers say."""
 
+import math
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamjoin.kernel.reduce import divide_wide, group, sort_groups, sum_whole
+from streamjoin.kernel.reduce import divide_wide, group, sort_groups, sum_whole, sums_exactly
 from streamjoin.kernel.slide import slide_extremes, slide_floats, subtract_wide
 from streamjoin.worker.fold import sum_decimals, to_decimals
 
@@ -32,6 +35,35 @@ def test_long_groups_are_sorted_too() -> None:
     starts, order = group(np.zeros(500, np.int32), 1)
     sort_groups(starts, order, time, tie)
     assert [(time[k], tie[k]) for k in order] == sorted(zip(time.tolist(), tie.tolist(), strict=True))
+
+
+def is_exact(values: list[float], most: int) -> bool:
+    bits, known = np.array(values, np.float64).view(np.int64), np.ones(len(values), np.bool_)
+    return bool(sums_exactly(bits, known, most))
+
+
+FLOATS = st.one_of(st.floats(width=16), st.floats(width=32), st.floats(), st.integers(-1000, 1000).map(lambda k: k / 8))
+
+
+@given(values=st.lists(FLOATS, min_size=1, max_size=12), seed=st.randoms(use_true_random=False))
+def test_sums_that_are_called_exact_are_the_same_in_every_order(values: list[float], seed: Random) -> None:
+    if is_exact(values, len(values)):
+        exact = float(sum(map(Fraction, values)))
+        for _ in range(5):
+            assert sum(values) == exact
+            seed.shuffle(values)
+
+
+def test_sums_of_floats_are_exact_and_those_that_round_are_not() -> None:
+    floats = np.random.default_rng(1).uniform(1, 10_000, 1000).astype(np.float32)
+    assert is_exact(floats.tolist(), 2**16)
+    assert is_exact([1.0, -3.0, 2.0**40, 0.0, -0.0], 1000)
+    assert is_exact([2.0**51, 1.0], 2)
+    assert not is_exact([2.0**51, 1.0], 3)
+    assert not is_exact([2.0**53, 1.0], 2)
+    assert not is_exact([0.1, 0.2], 2)
+    for odd in (math.nan, math.inf, -math.inf, 1.7e308):
+        assert not is_exact([odd, 1.0], 2)
 
 
 DECIMALS = st.decimals(-(10**15), 10**15, places=2, allow_nan=False)

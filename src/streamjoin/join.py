@@ -10,6 +10,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
 from streamjoin.spec.how import emits_unmatched, how_of
+from streamjoin.spec.late import late_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def join(
     select: Sequence[str] | None = None,
     layout: Layout | Literal["auto"] = "auto",
     ordered: bool = False,
+    late: Literal["drop", "keep"] = "drop",
     suffixes: tuple[str, str] = ("_l", "_r"),
     name: str = "streamjoin",
 ) -> "DataFrame":
@@ -53,6 +55,9 @@ def join(
         sequence for every way in which the same rows arrive, and after every restart. Each result waits until the
         watermark has passed it. The ties are hashes of whole rows. A shuffle, a sort or a join that follows loses the
         order (``docs/guides/order.md``).
+    :param late: "drop", or "keep" for the rows before the watermark and those without a time: each comes out once,
+        beside the results, with its reason in `late_reason`, NULL in a result, its `late_side` and the
+        `late_watermark` (``docs/guides/late-rows.md``).
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
@@ -61,8 +66,9 @@ def join(
     a preserved side is emitted once the watermark has passed the last time a partner could have; that is its
     `join_time`.
     Under ``last(n)`` a row waits until the watermark has passed it: only then is it certain which rows came before it.
-    Rows before the watermark of their micro-batch and rows without a time are dropped and counted. A part of `on` that
-    speaks of one side alone keeps rows out of the join, but of a side that is preserved it only decides on matches.
+    Rows before the watermark of their micro-batch and rows without a time have no part in results, and are counted. A
+    part of `on` that speaks of one side alone keeps rows out of the join, but of a side that is preserved it only
+    decides on matches.
 
     >>> from streamjoin import within
     >>> trades = spark.sql("SELECT timestamp '2026-01-05 09:30:00' AS ts, 20.1D AS price")
@@ -177,4 +183,4 @@ def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
     if not isinstance(arguments["ordered"], bool):
         raise StreamJoinError(f"ordered: got {arguments['ordered']!r}; expected True or False")
-    return {**check_arguments(arguments), "ordered": arguments["ordered"]}
+    return {**check_arguments(arguments), "ordered": arguments["ordered"], "late": late_of(arguments["late"])}

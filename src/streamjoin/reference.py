@@ -53,6 +53,16 @@ class Result:
     invalid: int
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """A row that has no part in any result; `watermark` is that of its batch."""
+
+    side: Literal["left", "right"]
+    row: Row
+    reason: Literal["late", "no time"]
+    watermark: int | None
+
+
 @dataclass(eq=False)
 class _Admitted:
     row: Row
@@ -128,6 +138,23 @@ def _admit(arrivals: list[tuple[int | None, Iterable[Row]]], time: str) -> tuple
             else:
                 admitted.append(_Admitted(row, t, batch))
     return admitted, late, null
+
+
+def list_dropped(batches: Iterable[Batch], time: tuple[str, str] = ("ts", "ts")) -> list[Dropped]:
+    """The rows that `join` drops, each once: what is not admitted, whatever the condition, the window or `how`."""
+    found: list[Dropped] = []
+    for batch in batches:
+        left, right = (
+            [row for row in rows if not _admit([(batch.watermark, [row])], column)[0]]
+            for rows, column in zip((batch.left, batch.right), time, strict=True)
+        )
+        found += [Dropped("left", row, _explain(row[time[0]]), batch.watermark) for row in left]
+        found += [Dropped("right", row, _explain(row[time[1]]), batch.watermark) for row in right]
+    return found
+
+
+def _explain(time: int | None) -> Literal["late", "no time"]:
+    return "no time" if time is None else "late"
 
 
 def _number(lefts: list[_Admitted], rights: list[_Admitted], tie: Tie) -> None:

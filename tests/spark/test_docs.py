@@ -74,6 +74,11 @@ def test_the_guide_to_checkpoints_does_what_it_says(tmp_path: Path) -> None:
 
 
 @DOCS
+def test_the_guide_to_late_rows_does_what_it_says(tmp_path: Path) -> None:
+    execute(tmp_path, "docs/guides/late-rows.md")
+
+
+@DOCS
 def test_the_readme_runs_as_it_is_pasted_and_without_chatter(tmp_path: Path) -> None:
     """Its query still runs when Python ends. One line of Spark's comes before any code of ours."""
     said = execute(tmp_path, "README.md")

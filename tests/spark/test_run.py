@@ -32,7 +32,12 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
     drop(tmp_path / "quotes", "1", at(1, "ACME", ask=20.5), at(2, "BETA", ask=40.6))
 
     def run(
-        right: str = "quotes", flush: bool = False, format: str = "json", verb: Any = sj.join, **arguments: Any
+        right: str = "quotes",
+        flush: bool = False,
+        format: str = "json",
+        verb: Any = sj.join,
+        to_late: str | None = None,
+        **arguments: Any,
     ) -> str:
         """A run over all files that there are; what it says."""
         console = Console(file=io.StringIO(), width=200)
@@ -50,6 +55,7 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
             once=True,
             flush=flush,
             trigger="1 second",
+            late=to_late,
         )
         job.run(spark, console, lambda: False)
         return str(console.file.getvalue())  # type: ignore[attr-defined]
@@ -111,3 +117,25 @@ def test_json_read_as_parquet_is_one_paragraph(run: Run) -> None:
     ) as told:
         run(format="parquet")
     assert "\n" not in str(told.value)
+
+
+def test_late_rows_go_into_a_directory_of_their_own_and_the_sink_stays_what_it_was(
+    run: Run, tmp_path: Path, spark: SparkSession
+) -> None:
+    to_late = str(tmp_path / "late")
+    assert "2 matches found" in run(to_late=to_late, late="keep", delay=("0 seconds", "0 seconds"))
+    drop(tmp_path / "trades", "2", at(1, "ACME", price=7.0), {**at(9, "ZETA", price=8.0), "ts": None})
+    drop(tmp_path / "quotes", "2", at(6, "BETA", ask=41.1))
+    again = run(to_late=to_late, late="keep", delay=("0 seconds", "0 seconds"))
+    assert f"1 late row in {to_late}" in again
+    kept = spark.read.json(to_late).collect()
+    assert {(row.sym_l, row.late_reason, row.late_side) for row in kept} == {
+        ("ACME", "late", "left"),
+        ("ZETA", "no time", "left"),
+    }
+    assert len(kept) == 2
+    near = spark.read.json(str(tmp_path / "near"))
+    assert near.count() == 3
+    assert "late_reason" not in near.columns
+    with pytest.raises(sj.StreamJoinError, match="--late: got none, but the run on this checkpoint began with --late"):
+        run(delay=("0 seconds", "0 seconds"))

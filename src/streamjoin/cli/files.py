@@ -14,6 +14,7 @@ from rich.console import Console
 
 from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
+from streamjoin.cli.late import check_sink, split_into
 from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.remember import RUN_FILE, Remembered
@@ -49,6 +50,8 @@ class FileJoin:
     once: bool
     flush: bool
     trigger: str
+    late: str | None = None
+    """Where rows go that the join drops; None for nowhere."""
 
     @property
     def _checkpoint(self) -> str:
@@ -76,7 +79,9 @@ class FileJoin:
             left, right = (heartbeat.beside(spark, *side) for side in sides)
             delays = (None if time else delay for time, delay in zip(zoned, arguments["delay"], strict=True))
             arguments = {**arguments, "delay": tuple(delays)}
-        if check(self._checkpoint, left, right, of=self.verb, **arguments).startswith("begins"):
+        begins = check(self._checkpoint, left, right, of=self.verb, **arguments).startswith("begins")
+        check_sink(spark, self._checkpoint, self.late, begins=begins)
+        if begins:
             first = Remembered((to_absolute(self.left), to_absolute(self.right)), self.formats, schemas)
             write_file(spark, self._checkpoint, RUN_FILE, first.to_json())
         result = self.verb(left, right, **arguments)
@@ -100,13 +105,17 @@ class FileJoin:
     def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
         format = self.formats[0]
-        writer = result.writeStream.format(format).options(**_HEADER.get(format, {}))
+        options = _HEADER.get(format, {})
+        if self.late:
+            writer = result.writeStream.foreachBatch(split_into(self.out, self.late, format, options))
+        else:
+            writer = result.writeStream.format(format).options(**options)
         writer = writer.option("checkpointLocation", self._checkpoint)
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=_in_milliseconds(self.trigger))
-        query = writer.start(self.out)
+        query = writer.start() if self.late else writer.start(self.out)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
         try:
             monitor.follow(interrupted)
@@ -117,7 +126,8 @@ class FileJoin:
     def _summarize(self, seen: list[Progress], emitted: int | None, console: Console) -> None:
         rows = sum(p.rows_left + p.rows_right for p in seen)
         late = sum(p.late_left + p.late_right for p in seen)
-        noted = f", {count(late, 'late row')} dropped" if late else ""
+        fate = f"in {self.late}" if self.late else "dropped"
+        noted = f", {count(late, 'late row')} {fate}" if late else ""
         found = count(sum(p.matches for p in seen), "match", "matches")
         said = [f"{count(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
         if emitted is not None:

@@ -105,6 +105,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     help="auto, a grid such as 2x3, Scale(4), Cell(4), Keyed(8), Keyed(8, spread=2).",
 )
 @click.option("--ordered", is_flag=True, help="Results in one order, each once the watermark has passed it.")
+@click.option(
+    "--late", metavar="PATH", help="Directory for rows that the join drops: late ones, and those without a time."
+)
 @click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
 @click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
@@ -149,7 +152,7 @@ def run(
         raise click.UsageError(str(error)) from error
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
-        given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger")}
+        given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger", "late")}
         job = FileJoin(**given, formats=(left, right), schemas=schemas, verb=verb, arguments=arguments)
         if explain:
             job.explain(spark, console)

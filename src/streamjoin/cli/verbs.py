@@ -25,6 +25,7 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
     verb = aggregate if o["aggregate"] else asof if o["asof"] else join
     if verb is not join:
         _refuse(o, ("ordered",), f"not with --{verb.__name__}: its results come as the watermark passes them")
+        _refuse(o, ("late",), f"not with --{verb.__name__}: only a join keeps the rows that it drops")
     if verb is not asof:
         _refuse(o, _OF_ASOF, "is for --asof")
         if o["on"] is None:
@@ -50,7 +51,7 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
     if verb is aggregate:
         _refuse(o, ("select",), "not with --aggregate, which names the columns of the result")
         return aggregate, arguments | {"select": split_commas(o["aggregate"])}
-    return join, arguments | {"ordered": o["ordered"]}
+    return join, arguments | {"ordered": o["ordered"], "late": "keep" if o["late"] else "drop"}
 
 
 def _refuse(o: Mapping[str, Any], names: tuple[str, ...], why: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from streamjoin.flow.emit import Sent, read_block
 from streamjoin.flow.job import Job
+from streamjoin.flow.settle import unpack_results
 from streamjoin.pane import Rows
 from streamjoin.plan import Block
 from streamjoin.spec.side import Side
@@ -27,13 +28,17 @@ ORDER = ("cell", "since", "side", "part", "seq")
 
 
 def join_cells(job: Job, records: Iterable[Sent]) -> "Iterator[tuple[int, Iterator[Found]]]":
-    """Step by step a cell and what its worker finds; records come in `ORDER`."""
+    """Step by step a cell and what its worker finds, before it rows without a time; records come in `ORDER`."""
     from streamjoin.worker import Worker  # here, since a driver plans such joins without Numba
 
     for cell, of_cell in groupby(records, key=lambda record: record.cell):
         worker = Worker(job.plan, journal=False)
-        for since, blocks, tally in _cut_steps(of_cell):
-            yield cell, worker.process(blocks["l"], blocks["r"], since, tally if job.plan.counts else None)
+        for are_kept, some in groupby(of_cell, key=lambda record: record.is_kept):
+            if are_kept:
+                yield cell, (rows for record in some for rows in unpack_results(record.block or b""))
+                continue
+            for since, blocks, tally in _cut_steps(some):
+                yield cell, worker.process(blocks["l"], blocks["r"], since, tally if job.plan.counts else None)
         yield cell, worker.finish()
 
 

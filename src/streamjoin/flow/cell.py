@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from streamjoin.flow.emit import Sent, read_block
 from streamjoin.flow.job import Job
+from streamjoin.flow.late import keep_late, set_watermark
 from streamjoin.flow.metrics import CellMetrics
 from streamjoin.flow.sequence import sort_results
-from streamjoin.flow.settle import Answer, answer, is_first_of_stripe
+from streamjoin.flow.settle import KEPT, Answer, answer, is_first_of_stripe, pack_results, unpack_results
 from streamjoin.flow.state import Cache, Note, State
 from streamjoin.pane import Rows, Segment
 from streamjoin.plan import Block, sort_blocks
@@ -61,7 +62,10 @@ class CellBatch:
         if self._job.plan.lags:  # then every batch concerns every cell, also one that only moves the watermark
             self._state.wake_after(self._watermark or 0)
         records = list(records)
-        blocks = self._read_blocks(record for record in records if not record.is_tally)
+        blocks = self._read_blocks(record for record in records if not (record.is_tally or record.is_kept))
+        if self._job.keeps_late:
+            for kept in self._keep(worker, records, blocks):
+                yield Answer(self._cell, KEPT, 0, pack_results(kept))
         for found in worker.process(blocks["l"], blocks["r"], self._watermark, self._read_tally(records)):
             run = self._sort(found)
             for part in answer(self._job.layout, self._cell, run):
@@ -90,6 +94,15 @@ class CellBatch:
             self._read[name] = written
             return segment
         return self._state.get(name)
+
+    def _keep(self, worker: Worker, records: list[Sent], blocks: dict[Side, list[Block]]) -> Iterator[pa.RecordBatch]:
+        """The rows that are dropped: without a time, or late."""
+        for record in _sort_records(record for record in records if record.is_kept):
+            assert record.block is not None
+            for timeless in unpack_results(record.block):
+                yield set_watermark(timeless, self._watermark)
+        for side in SIDES:
+            yield from keep_late(self._job.plan, side, blocks[side], worker.find_late(side, self._watermark))
 
     def _read_tally(self, records: list[Sent]) -> dict[Side, list[Rows]] | None:
         if not self._job.plan.counts:

@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.flow.job import Job
+from streamjoin.flow.late import keep_timeless
+from streamjoin.flow.settle import pack_results
 from streamjoin.layout import Part
 from streamjoin.layout.base import Hashes
 from streamjoin.pane import Rows, Segment, gather, key_column, no_columns, numbers
@@ -32,7 +34,7 @@ class Sent(NamedTuple):
 
     `part` and `seq` number the emitting tasks and their blocks, `since` is the time of the block's first row, `invalid`
     counts rows without a time. `first` marks the one copy by which rows are counted. A block that neither probes nor is
-    stored is a tally.
+    stored is a tally, or, if it is `first`, kept rows without a time.
     """
 
     cell: int
@@ -49,7 +51,12 @@ class Sent(NamedTuple):
     @property
     def is_tally(self) -> bool:
         """Whether this tells of rows that went to any cell."""
-        return self.block is not None and not (self.probes or self.stores)
+        return self.block is not None and not (self.probes or self.stores or self.first)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether this brings rows without a time, packed as results."""
+        return self.first and not (self.probes or self.stores)
 
 
 def emit(
@@ -60,6 +67,8 @@ def emit(
     for batch in gather(batches, block_rows, BLOCK_BYTES):
         rows, hashes, nulls = read_rows(job, side, batch)
         invalid += nulls
+        if nulls and job.keeps_late:
+            yield [_send_timeless(job, side, batch, part, next(numbers))]
         if len(rows):
             yield _send_blocks(side, rows, route(side, rows, hashes), part, numbers)
             if job.plan.counts:
@@ -80,13 +89,19 @@ def read_rows(job: Job, side: Side, batch: pa.RecordBatch) -> tuple[Rows, Hashes
         key_column(batch.column(key.column), key.type, None if key.hashes is None else batch.column(key.hashes))
         for key in source.keys
     )
-    schema = job.plan.payload(side)
-    columns = [relabel(batch.column(at), field.type) for at, field in zip(source.payload, schema, strict=True)]
-    payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
+    payload = _read_payload(job, side, batch)
     carried = source.time in source.payload
     time = payload.column(source.payload.index(source.time)) if carried else batch.column(source.time)
     route = numbers(batch.column(source.route))
     return Rows(numbers(time), keys, payload, route=route), route, nulls
+
+
+def _read_payload(job: Job, side: Side, batch: pa.RecordBatch) -> pa.RecordBatch:
+    schema = job.plan.payload(side)
+    columns = [
+        relabel(batch.column(at), field.type) for at, field in zip(job.sources[side].payload, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(batch.num_rows)
 
 
 def relabel(column: pa.Array, type: pa.DataType) -> pa.Array:
@@ -108,6 +123,13 @@ def _send_tally(side: Side, rows: Rows, cells: int, part: int, seq: int) -> Iter
     block, since = tally.to_bytes(), tally.low.time
     for cell in range(cells):
         yield Sent(cell, side, part, seq, since, block=block)
+
+
+def _send_timeless(job: Job, side: Side, batch: pa.RecordBatch, part: int, seq: int) -> Sent:
+    """Rows without a time to one cell, which tells them the watermark; tasks take turns."""
+    timeless = batch.filter(batch.column(job.sources[side].time).is_null())
+    block = pack_results(keep_timeless(job.plan, side, _read_payload(job, side, timeless)))
+    return Sent(part % job.layout.cells, side, part, seq, first=True, block=block)
 
 
 def read_block(record: Sent) -> Block:

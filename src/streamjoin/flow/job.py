@@ -44,3 +44,5 @@ class Job:
     partitions: int
     sources: dict[Side, Source]
     cache: CacheSpec
+    keeps_late: bool = False
+    """Whether rows that are dropped come out beside the results; no part of the key, since state is the same."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.flow.job import Job
+from streamjoin.flow.late import is_kept
 from streamjoin.flow.settle import Answer, pack_results, settle, unpack_results
 from streamjoin.flow.spill import Spill
 from streamjoin.kernel.sort import argsort_keys, find_ties
@@ -49,19 +50,25 @@ def _read_keys(results: pa.RecordBatch, order: Sequence[str]) -> NDArray[np.int6
 
 
 def arrange(job: Job, answers: Iterable[Answer], scratch: Path | None = None) -> Iterator[pa.RecordBatch]:
-    """The results of a micro-batch in order, of all cells; what they were sorted by but the join time is left out."""
+    """The results of a micro-batch in order, of all cells; what they were sorted by but the join time is left out.
+
+    Kept rows come before them.
+    """
     order = job.plan.order
     runs = Runs(order, len(job.plan.columns) + 1, scratch)
 
     def part_runs() -> Iterator[Answer]:
         for found in answers:
-            if found.stripe < 0:
+            if found.stripe == -1:
                 runs.add(found.block)
             else:
                 yield found
 
     try:
         for results in settle(job.layout, part_runs(), in_order=False, scratch=scratch):
+            if is_kept(results):
+                yield results
+                continue
             runs.add(pack_results(sort_results(results, order)))
         yield from read_ahead(runs.merge())
     finally:

@@ -27,12 +27,15 @@ if TYPE_CHECKING:  # who settles loads no worker
 PAGE = 1 << 17
 """Ranks on one page, which are settled together."""
 
+KEPT = -2
+"""The stripe of kept rows, which have no place in the order of results."""
+
 _RANK = "__rank"
 Ranks = NDArray[np.int64]
 
 
 class Answer(NamedTuple):
-    """What a cell found: a block of results, with stripe -1; or rows that are unmatched in it.
+    """What a cell found: a block of results, with stripe -1; rows that it dropped; or rows that are unmatched in it.
 
     Those have the stripe of cells that must agree on them and the page of the stripe's ranks that they are on.
     """

@@ -7,9 +7,10 @@ from itertools import takewhile
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.flow import late as late_columns
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.checkpoint import CheckpointKey, Named
 from streamjoin.flow.job import Job, KeySource, Source
@@ -33,9 +34,10 @@ from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
+from streamjoin.spec.late import Late
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
-from streamjoin.sql.select import JOIN_TIME, Carried, Field, find, quote_path, result_fields
+from streamjoin.sql.select import JOIN_TIME, Carried, Field, check_names, find, quote_path, result_fields
 
 
 def plan(
@@ -52,10 +54,11 @@ def plan(
     suffixes: tuple[str, str],
     name: str,
     ordered: bool = False,
+    late: Late = "drop",
 ) -> "Planned":
     """Check the arguments of a join of two streaming or two batch inputs."""
     asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)
-    return Planned(asked, how, select, layout, suffixes, ordered=ordered)
+    return Planned(asked, how, select, layout, suffixes, ordered=ordered, late=late)
 
 
 @dataclass
@@ -89,11 +92,13 @@ class Planned:
         reduction: Reduction | None = None,
         *,
         ordered: bool = False,
+        late: Late = "drop",
     ) -> None:
         self.spark, self.inputs, self.window, self._name = asked.spark, asked.inputs, asked.window, asked.name
         inputs, window = asked.inputs, asked.window
         self.filters, self.predicate = asked.predicate.split_filters(how, window)
         self._reduction, self._using = reduction, asked.using
+        self.late_columns = late_columns.COLUMNS if late == "keep" else ()
         schemas = {side: inputs[side].schema for side in SIDES}
         needed = self._choose_columns(select, suffixes, how)
         for conjunct in self.predicate.residual:
@@ -121,6 +126,7 @@ class Planned:
         """Choose the columns of the result; which ones are to be carried."""
         schemas = {side: self.inputs[side].schema for side in SIDES}
         self._fields = result_fields(schemas, select, suffixes, how, self._using)
+        check_names([*(field.name for field in self._fields), *self.late_columns])
         return [carried for field in self._fields for carried in field.sources]
 
     @property
@@ -160,13 +166,16 @@ class Planned:
         frames, sources = {}, {}
         for side in SIDES:
             frames[side], sources[side] = self._prepare(side)
-        return frames, Job(self._name, self.key, self.plan, self.layout, self.tasks, sources, self._read_cache_spec())
+        told = self.plan, self.layout, self.tasks, sources, self._read_cache_spec()
+        return frames, Job(self._name, self.key, *told, keeps_late=bool(self.late_columns))
 
     def _schemas(self, *, batch: bool) -> tuple[StructType, pa.Schema]:
         """The columns of results under internal names, for Spark and for Arrow."""
         zone = find_zone(self.spark)
         columns = [*self._list_columns(zone), (JOIN_TIME, TimestampType(), pa.timestamp("us", tz=zone))]
         columns += [(name, LongType(), pa.int64()) for name in self._list_keys(batch=batch)]
+        types = [(StringType(), pa.string())] * 2 + [(TimestampType(), pa.timestamp("us", tz=zone))]
+        columns += [(name, *of) for name, of in zip(self.late_columns, types, strict=False)]
         spark_schema = StructType([StructField(name, type) for name, type, _ in columns])
         return spark_schema, pa.schema([(name, type) for name, _, type in columns])
 
@@ -189,9 +198,11 @@ class Planned:
     def _name_results(self, rows: DataFrame) -> DataFrame:
         """Results under their own names, of those pairs that Spark lets through."""
         for conjunct in self.predicate.residual:
-            rows = rows.where(to_sql(conjunct.exact, self._name_column))
+            passes = to_sql(conjunct.exact, self._name_column)
+            kept = f"CASE WHEN {late_columns.REASON} IS NULL THEN {passes} ELSE true END"
+            rows = rows.where(kept if self.late_columns else passes)
         names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
-        return rows.selectExpr(*names, JOIN_TIME)
+        return rows.selectExpr(*names, JOIN_TIME, *self.late_columns)
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.

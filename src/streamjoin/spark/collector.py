@@ -50,7 +50,14 @@ def _read_answers(batches: Iterator[pa.RecordBatch]) -> Iterator[Answer]:
 
 
 def label(results: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Results as Spark expects them: the join time is a timestamp, and timestamps bear the session's zone."""
+    """Results as Spark expects them: the join time is a timestamp, and timestamps bear the session's zone.
+
+    Columns that kept rows have and results lack, or the other way round, are NULL.
+    """
+    if results.num_columns < len(schema):
+        given = dict(zip(results.schema.names, results.columns, strict=True))
+        columns = [given.get(field.name, pa.nulls(results.num_rows, field.type)) for field in schema]
+        results = pa.RecordBatch.from_arrays(columns, names=schema.names)
     columns = [relabel(column, field.type) for column, field in zip(results.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

@@ -59,6 +59,7 @@ def explain_plan(planned: "Planned") -> Explanation:
         ("Window", _explain_window(planned, planned.window)),
         ("Type", _explain_type(planned)),
         *((("Order", _ORDERED),) if planned.plan.ordered else ()),
+        *((("Late rows", _LATE),) if planned.late_columns else ()),
         ("Layout", _explain_layout(planned, planned.is_chosen)),
         ("State", _explain_state(planned)),
     )
@@ -129,6 +130,10 @@ def _explain_window(planned: "Planned", window: Window) -> str:
 _ORDERED = (
     "results come by join_time, left time, right time, and the hashes of both rows, in one partition\n"
     "a row waits until the watermark has passed it: at least as long as the delay"
+)
+_LATE = (
+    "late rows and rows without a time come out beside the results, each once, with late_reason, late_side and\n"
+    "late_watermark, which are NULL in a result; they hold the columns that their side carries"
 )
 _TYPES: dict[How, str] = {
     "inner": "pairs alone",

@@ -202,7 +202,7 @@ class Worker:
             yield from steps.run(rows)
 
     def _admit(self, side: Side, blocks: Blocks, watermark: int | None) -> Block | None:
-        late_before = self._find_late(side, watermark)
+        late_before = self.find_late(side, watermark)
         admitted = admit(self.plan, side, [blocks] if isinstance(blocks, Block) else blocks, late_before)
         if side == "l":
             self.last.rows_left, self.last.late_left = admitted.rows, admitted.late
@@ -212,13 +212,13 @@ class Worker:
             self._note_latest(admitted.block)
         return admitted.block
 
-    def _find_late(self, side: Side, watermark: int | None) -> int | None:
+    def find_late(self, side: Side, watermark: int | None) -> int | None:
         """The time before which rows of a side are late."""
         return self._watermark if side in self.plan.lagging else watermark
 
     def _count(self, side: Side, rows: Sequence[Rows], watermark: int | None) -> None:
         """Take in the tally of a side."""
-        late_before = self._find_late(side, watermark)
+        late_before = self.find_late(side, watermark)
         admitted = [block for each in rows if len(block := drop_late(Block(each), late_before))]
         if admitted:
             self._note_latest(Block.concat(admitted))

@@ -23,7 +23,6 @@ from rich.progress import track
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.bench import report
-
 from streamjoin import Cell, Grid, Keyed, Scale, within
 from streamjoin.layout import Layout
 from streamjoin.layout.base import mix

@@ -64,9 +64,7 @@ def main() -> int:
     return 1 if failed or not found else 0
 
 
-def run_all(
-    results: Results, quick: bool, only: list[str] | None, again: bool, console: Console
-) -> list[Experiment]:
+def run_all(results: Results, quick: bool, only: list[str] | None, again: bool, console: Console) -> list[Experiment]:
     """Run what is not kept; those that failed."""
     columns = TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     failed = []

@@ -22,7 +22,7 @@ def run(given: Data, steps: Steps) -> Data:
 
 
 def judge(found: Data) -> list[Claim]:
-    speeds = list(found["speeds"].values())[0]
+    speeds = next(iter(found["speeds"].values()))
     gain, of_c = speeds[OURS] / speeds[PLAIN], speeds[OURS] / speeds[LIMIT]
     rate = find_sustainable_rates(WINDOW, Sides(1, 1), found["cores"] * speeds[OURS]).left
     scanned = find_scan_rate(WINDOW, Sides.equal(rate), Sides.equal(CELL_JOIN["bytes"])) / 2**30

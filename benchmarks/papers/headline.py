@@ -58,4 +58,6 @@ def _prediction(found: Data) -> Headline:
 
 def _balance(found: Data) -> Headline:
     worst = max(sum(each) / len(each) for each in found["spreads"].values())
-    return Headline(f"{worst:.2f} %", "spread of the work over up to 14 threads, whatever the rates do", "scale-balance")
+    return Headline(
+        f"{worst:.2f} %", "spread of the work over up to 14 threads, whatever the rates do", "scale-balance"
+    )

@@ -84,7 +84,9 @@ def to_markdown(found: Found) -> str:
     lines = ["# The papers' experiments, run here", ""]
     lines += [f"- **{headline.figure}** {headline.says}" for headline in find_headlines(_data(found))]
     lines += ["", f"{count_verdicts(found)}.", ""]
-    lines += [f"- {name}: {'`' + value + '`' if name == 'again' else value}" for name, value in describe_run(found).items()]
+    lines += [
+        f"- {name}: {'`' + value + '`' if name == 'again' else value}" for name, value in describe_run(found).items()
+    ]
     for experiment, kept, claims in judge_all(found):
         lines += ["", f"## {experiment.paper}: {experiment.title}", "", experiment.about, ""]
         if experiment.table:
@@ -110,7 +112,8 @@ def to_html(found: Found) -> str:
     )
     sections = "".join(_write_section(*each) for each in judge_all(found))
     contents = "".join(
-        f'<a href="#{experiment.name}">{escape(experiment.paper)}: {escape(experiment.title)}</a>' for experiment, _ in found
+        f'<a href="#{experiment.name}">{escape(experiment.paper)}: {escape(experiment.title)}</a>'
+        for experiment, _ in found
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -134,7 +137,9 @@ def _write_section(experiment: Experiment, kept: Kept, claims: list[Claim]) -> s
     size = "quick" if kept.quick else "full"
     rows = "".join(_write_claim(claim) for claim in claims)
     head = "".join(f"<th>{name}</th>" for name in HEADER)
-    judged = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>' if rows else ""
+    judged = (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>' if rows else ""
+    )
     return (
         f'<section id="{experiment.name}"><h2><small>{escape(experiment.paper)}</small> {escape(experiment.title)}</h2>'
         f"<p>{escape(experiment.about)} <small>{size}, {kept.seconds:.0f} s; "

@@ -54,7 +54,9 @@ def tell(found: Data) -> tuple[list[str], list[list[object]]]:
             rows.append([name, "left out", "", each["skipped"]])
         else:
             times = f"{each['rows_per_s'] / base:.1f}x" if base else ""
-            rows.append([name, f"{each['rows_per_s']:,.0f}", times, "; ".join(filter(None, (each["about"], each["note"])))])
+            rows.append(
+                [name, f"{each['rows_per_s']:,.0f}", times, "; ".join(filter(None, (each["about"], each["note"])))]
+            )
     return ["contestant", "rows/s per stream", "to Spark's own", "what it is"], rows
 
 

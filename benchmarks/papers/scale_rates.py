@@ -1,5 +1,7 @@
 """ScaleJoin Fig. 5b: the rates that are sustained in windows of 5, 10 and 15 minutes."""
 
+import itertools
+
 from benchmarks.papers.experiment import Chart, Claim, Data, Experiment, Line, Steps
 from benchmarks.papers.judge import compare_shape, compare_speed
 from benchmarks.papers.published import SCALE, SCALE_JOIN_RATES
@@ -44,7 +46,7 @@ def judge(found: Data) -> list[Claim]:
             )
         else:
             claims.append(compare_shape(what, "other windows", f"{total:,.0f}", None, model=model, note=note))
-    falls = all(a >= b for a, b in zip(totals, totals[1:], strict=False))
+    falls = all(a >= b for a, b in itertools.pairwise(totals))
     capped = any(each["capped"] for each in found["rates"])
     shown = " / ".join(f"{total:,.0f}" for total in totals)
     note = "the search ends where the rows of a window are as many as is allowed" if capped else ""

@@ -1,4 +1,4 @@
-"""The product's systems under the papers' load: comparisons/s of the nested loop, rates that are sustained, latencies."""
+"""The product's systems under the papers' load: comparisons/s of the nested loop, sustained rates, latencies."""
 
 import os
 import statistics

@@ -61,13 +61,20 @@ def predict(row: tuple[float, ...], hit_rate: float) -> float:
     return count_outputs(within(f"{window} seconds"), Sides(left, right), hit_rate, seconds)
 
 
+def find_errors(counted: list[int], hit_rate: float) -> list[float]:
+    """Percent that each row's count lies above its prediction."""
+    return [100 * (n / predict(row, hit_rate) - 1) for row, n in zip(TABLE_4_1, counted, strict=True)]
+
+
 def judge(found: Data) -> list[Claim]:
     claims = []
     for row, counted in zip(TABLE_4_1, found["counted"], strict=True):
         what = f"results, {row[0]} s, {row[1]} : {row[2]} rows/s, {row[3]} s"
         note = f"predicted {predict(row, HIT_RATE):,.0f} at p = 3.6e-6; model: the exact p"
         claims.append(compare_value(what, row[5], counted, 1, "results", model=predict(row, OPEN), note=note))
-    off = [100 * abs(counted / predict(row, OPEN) - 1) for row, counted in zip(TABLE_4_1, found["counted"], strict=True)]
+    off = [
+        100 * abs(counted / predict(row, OPEN) - 1) for row, counted in zip(TABLE_4_1, found["counted"], strict=True)
+    ]
     note = "with p rounded to 3.6e-6, as there, predictions are 0.18 % low"
     claims.append(compare_limit("largest error of the prediction", WORST, max(off), "%", note=note))
     return claims
@@ -77,9 +84,9 @@ def draw(found: Data) -> list[Chart]:
     names = [f"{row[1]}:{row[2]}, {row[0]} s" for row in TABLE_4_1]
     errors = {
         "paper, p = 3.6e-6": [100 * (row[5] / row[4] - 1) for row in TABLE_4_1],
-        "ours, p = 3.6e-6": [100 * (n / predict(r, HIT_RATE) - 1) for r, n in zip(TABLE_4_1, found["counted"], strict=True)],
-        "ours, exact p": [100 * (n / predict(r, OPEN) - 1) for r, n in zip(TABLE_4_1, found["counted"], strict=True)],
-    }  # fmt: skip
+        "ours, p = 3.6e-6": find_errors(found["counted"], HIT_RATE),
+        "ours, exact p": find_errors(found["counted"], OPEN),
+    }
     lines = [Line(name, names, each, "paper" if "paper" in name else "ours") for name, each in errors.items()]
     return [Chart("Counted to predicted (Table 4.1)", "rows/s left:right, window", "error, %", lines)]
 

@@ -23,7 +23,7 @@ def run(task: Task) -> Outcome:
         for each in task.steps:
             for side, other in (("l", "r"), ("r", "l")):
                 fresh = [each[side].column(name).to_numpy() for name in names[side]]
-                list(pool.map(lambda part: count(*fresh, *part), parts[other]))  # noqa: B023
+                list(pool.map(lambda part: count(*fresh, *part), parts[other]))
     return Outcome(task.rows / (time.perf_counter() - begun), None)
 
 

@@ -1,4 +1,4 @@
-"""A micro-batch loop written by hand: fresh left rows with all right ones, fresh right ones with the older left ones."""
+"""A micro-batch loop written by hand: fresh left rows with all right ones, fresh right with older left ones."""
 
 import time
 from collections.abc import Callable

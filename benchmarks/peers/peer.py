@@ -24,9 +24,7 @@ class Task:
     def draw(cls, rate: float, window: float, step: float, steps: int) -> "Task":
         load = Load.equal(rate, window)
         fill = {side: load.draw(side, 0, 0.0, window) for side in ("l", "r")}
-        later = [
-            {side: load.draw(side, 1 + n, window + n * step, step) for side in ("l", "r")} for n in range(steps)
-        ]
+        later = [{side: load.draw(side, 1 + n, window + n * step, step) for side in ("l", "r")} for n in range(steps)]
         return cls(load, fill, later, step)  # type: ignore[arg-type]
 
     @property

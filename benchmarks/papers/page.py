@@ -12,7 +12,7 @@ from benchmarks.papers.kept import Kept
 from benchmarks.papers.svg import draw_chart
 
 Found = Sequence[tuple[Experiment, Kept]]
-MARKS = {"agrees": "✓", "differs": "≠", "not measurable here": "–"}
+MARKS = {"agrees": "✓", "differs": "≠", "not measurable here": "·"}
 STYLE = (Path(__file__).with_name("page.css")).read_text()
 HEADER = ("", "paper", "ours", "model", "ratio", "verdict")
 
@@ -117,7 +117,8 @@ def to_html(found: Found) -> str:
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
         f"<title>streamjoin: the papers' experiments</title><style>{STYLE}</style></head><body>"
         "<header><h1>streamjoin</h1><p>Window joins on any condition: the papers' experiments, run on this machine.</p>"
         f'<div class="figures">{headlines}</div><p class="verdicts">What the papers say: {count_verdicts(found)}.</p>'

@@ -72,9 +72,7 @@ def judge(found: Data) -> list[Claim]:
         what = f"results, {row[0]} s, {row[1]} : {row[2]} rows/s, {row[3]} s"
         note = f"predicted {predict(row, HIT_RATE):,.0f} at p = 3.6e-6; model: the exact p"
         claims.append(compare_value(what, row[5], counted, 1, "results", model=predict(row, OPEN), note=note))
-    off = [
-        100 * abs(counted / predict(row, OPEN) - 1) for row, counted in zip(TABLE_4_1, found["counted"], strict=True)
-    ]
+    off = map(abs, find_errors(found["counted"], OPEN))
     note = "with p rounded to 3.6e-6, as there, predictions are 0.18 % low"
     claims.append(compare_limit("largest error of the prediction", WORST, max(off), "%", note=note))
     return claims

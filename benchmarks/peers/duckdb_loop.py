@@ -1,4 +1,4 @@
-"""DuckDB: SQL in a hand-written micro-batch loop, with the bucket trick: a join on inequalities alone took 400x."""
+"""DuckDB: SQL in a hand-written micro-batch loop, with the bucket trick (without it, 20 times as long)."""
 
 import duckdb
 import pyarrow as pa
@@ -6,7 +6,6 @@ import pyarrow as pa
 from benchmarks.papers.workload import ON
 from benchmarks.peers.loop import run_loop
 from benchmarks.peers.peer import Outcome, Peer, Task
-
 
 JOIN = """
 SELECT * EXCLUDE bucket FROM (SELECT *, unnest(list_distinct([(x - 10) // 20, (x + 10) // 20])) AS bucket FROM l) l

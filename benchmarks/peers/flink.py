@@ -40,8 +40,8 @@ def run(task: Task) -> Outcome:
         except subprocess.TimeoutExpired:
             return Outcome(skipped=f"not done within {PATIENCE} s")
         except subprocess.CalledProcessError as error:
-            lines = error.stderr.strip().splitlines() or ["no message"]
-            return Outcome(skipped=f"failed: {lines[-1][:200]}")
+            lines = [line for line in error.stderr.splitlines() if "Exception" in line] or ["no message"]
+            return Outcome(skipped=f"failed: {lines[0][:200]}")
     told = json.loads(done.stdout.splitlines()[-1])
     spent = told["all"]["seconds"] - told["fill"]["seconds"]
     if spent <= 0:

@@ -8,7 +8,7 @@ INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint require
 INSTALLED := $(VENV)/.installed
 USUAL := not slow and not browser and not docs
 
-.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark simulate mutate lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark simulate mutate bench bench-report bench-flink lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,17 @@ simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3
 mutate: $(INSTALLED) ## small mistakes in flow and worker, one at a time: which are found? MINUTES=20; ONLY=flags
 	$(PY) -m tests.mutation $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
 
+bench: $(INSTALLED) ## the papers' experiments, peers and the report; ARGS=--quick, ARGS="--only NAME", ARGS=--list
+	$(PY) -m benchmarks.papers $(ARGS)
+
+bench-report: $(INSTALLED) ## the report of what `make bench` has kept, into docs/report
+	$(PY) -m benchmarks.papers --report --page docs/report $(ARGS)
+
+# Flink's packages do not fit beside ours
+bench-flink: $(INSTALLED) ## an environment for Flink, a peer in `make bench`: 850 MB
+	@$(PY) -m venv --clear .venv-flink
+	.venv-flink/bin/python -m pip --disable-pip-version-check install --quiet --root-user-action ignore 'apache-flink==2.3.0'
+
 lint: $(INSTALLED) ## ruff, mypy --strict, import directions
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
@@ -67,7 +78,7 @@ lock: ## make requirements.lock fit pyproject.toml; UPGRADE=1 takes the newest v
 		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv, caches and builds
-	rm -rf $(VENV) .venv-spark-* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .venv-flink build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp is written last: a set-up that was interrupted starts again.

@@ -75,7 +75,7 @@ def report(name: str, about: str, header: Sequence[str], rows: Sequence[Sequence
     print(f"\n{about}\n\n{table}\n")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{about}\n\n{table}\n\n{_describe_circumstances()}\n")
-    entry = {"name": name, "date": str(date.today()), "commit": _find_commit(), "command": _find_command()}
+    entry = {"name": name, "date": str(date.today()), "commit": find_commit(), "command": _find_command()}
     with HISTORY.open("a") as history:
         history.write(json.dumps(entry | {"header": list(header), "rows": cells}, ensure_ascii=False) + "\n")
 
@@ -90,8 +90,8 @@ def _write(cell: object) -> str:
 
 def _describe_circumstances() -> str:
     versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES)
-    where = f"{_find_processor()}, Python {platform.python_version()}, {versions}"
-    return f"`{_find_command()}` on {date.today()} at {_find_commit()}: {where}."
+    where = f"{find_processor()}, Python {platform.python_version()}, {versions}"
+    return f"`{_find_command()}` on {date.today()} at {find_commit()}: {where}."
 
 
 def _find_command() -> str:
@@ -99,7 +99,7 @@ def _find_command() -> str:
     return " ".join(["python", str(script), *sys.argv[1:]])
 
 
-def _find_commit() -> str:
+def find_commit() -> str:
     """The commit that was measured, marked where files differ from it."""
     git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+"]
     try:
@@ -108,7 +108,7 @@ def _find_commit() -> str:
         return "no commit"
 
 
-def _find_processor() -> str:
+def find_processor() -> str:
     for row in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
         if row.startswith("model name"):
             return row.split(":", 1)[1].strip()

@@ -14,15 +14,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
-from bench import report
 from numpy.typing import NDArray
 from rich.progress import track
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.bench import report
 from streamjoin import Cell, Grid, Keyed, Scale, within
 from streamjoin.layout import Layout
-from streamjoin.layout.base import mixed
+from streamjoin.layout.base import mix
 from streamjoin.layout.grid import find_near_square
 from streamjoin.pane import KeyColumn, Rows, no_columns
 from streamjoin.plan import Plan
@@ -65,7 +68,7 @@ class Run:
     def hashes(self, side: Side) -> NDArray[np.int64]:
         """A hash of all that each row holds, and of its side."""
         rows = self.rows[side]
-        return mixed(mixed(rows.time + SIDES.index(side)) ^ rows.keys[0].values.astype(np.int64))
+        return mix(mix(rows.time + SIDES.index(side)) ^ rows.keys[0].values.astype(np.int64))
 
     @cached_property
     def probing(self) -> dict[Side, Times]:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from latency import SECOND, draw, make
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.bench import report
+from benchmarks.papers.systems import Counter, make
+from benchmarks.papers.workload import SECOND, Load, draw
 from streamjoin import Grid
 
 BLOCK = 50_000
@@ -26,7 +27,7 @@ RATE = 10_000
 def fill(layout: Grid, rows: int) -> int:
     """Bytes that a join grows by while its windows fill."""
     random, me = np.random.default_rng(0), psutil.Process()
-    with make(10 * rows // RATE, layout=layout, callback=lambda _: None) as join:
+    with make(Load.equal(RATE, 10 * rows // RATE), layout, Counter()) as join:
         begun = me.memory_info().rss
         for at in range(0, rows, BLOCK):
             times = (at + np.arange(BLOCK)) * SECOND // RATE

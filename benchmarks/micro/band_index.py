@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.bench import measure, report
-from benchmarks.papers import predicate, rows
+from benchmarks.papers.workload import predicate, rows
 from streamjoin import within
 from streamjoin.match import Matcher
 from streamjoin.pane import Segment

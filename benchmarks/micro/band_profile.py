@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 
 from benchmarks.bench import measure, report
-from benchmarks.papers import predicate, rows
+from benchmarks.papers.workload import predicate, rows
 from streamjoin import within
 from streamjoin.kernel import buckets
 from streamjoin.kernel.pairs import Chunk

@@ -14,7 +14,7 @@ from numba import njit
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.bench import measure, report
-from benchmarks.papers import values
+from benchmarks.papers.workload import values
 from streamjoin.kernel.codes import encode, widths
 from streamjoin.kernel.nested import nested
 from streamjoin.kernel.pairs import Chunk

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.bench import Median, report
-from benchmarks.papers import predicate
+from benchmarks.papers.workload import predicate
 from streamjoin import within
 from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Block, Plan

@@ -1,0 +1,215 @@
+"""The product's systems under the papers' load: comparisons/s of the nested loop, sustained rates, latencies."""
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import streamjoin as sj
+from benchmarks.micro.nested_loop import compiled
+from benchmarks.papers.workload import ON, SCHEMAS, SECOND, Load, draw, values
+from streamjoin.local.engine import Engine
+from streamjoin.local.pool import Pool
+from streamjoin.local.scale import ScaleEngine
+from streamjoin.local.systems import build_engine
+from streamjoin.spec.side import SIDES
+
+CORES = os.cpu_count() or 1
+SYSTEMS: dict[str, Callable[[int], Any]] = {
+    "Grid": lambda n: sj.Grid(1, n),
+    "Scale": sj.Scale,
+    "Cell": sj.Cell,
+    "Handshake": sj.Handshake,
+}
+FILLS = 60
+"""Pushes of each side that fill a window."""
+
+FILLED_IN = 60
+"""Seconds of event time in which windows of a given number of rows fill."""
+
+
+def make(load: Load, layout: object, callback: Callable[[pa.RecordBatch], None], workers: int | None = None) -> Any:
+    """The join of the papers' benchmark, as a user would write it."""
+    return sj.LocalJoin(
+        on=ON, window=load.window, left=SCHEMAS["l"], right=SCHEMAS["r"], time="ts", delay="0 seconds",
+        layout=layout, workers=workers, callback=callback,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+@dataclass
+class Counter:
+    """A callback that counts results."""
+
+    found: int = 0
+
+    def __call__(self, batch: pa.RecordBatch) -> None:
+        self.found += batch.num_rows
+
+
+@dataclass
+class Nested:
+    """A system with the nested loop for a kernel, as the papers' systems compare; rows go straight to its engine."""
+
+    engine: Engine
+    join: Any
+    rate: int
+    load: Load
+    at: int = 0
+    loads: list[int] = field(default_factory=list)
+    """Comparisons of each worker, where the system tells."""
+
+    def push(self, count: int) -> int:
+        """Some rows of both sides; the number of results."""
+        rng = np.random.default_rng(self.at)
+        times = (self.at + np.arange(count)) * SECOND // self.rate
+        rows = {side: self.join._intakes[side].read(draw(side, times, rng)).rows for side in SIDES}
+        found = self.engine.run(rows, int(times[0]))
+        self.at += count
+        if isinstance(self.engine, ScaleEngine):
+            each = [worker.last.comparisons for worker in self.engine._workers.values()]
+            self.loads = [a + b for a, b in zip(self.loads or [0] * len(each), each, strict=True)]
+        return sum(batch.num_rows for batch in found)
+
+    def fill(self, rows: int) -> None:
+        while self.at < rows:
+            self.push(rows // 20)
+        self.loads = []
+
+
+@contextmanager
+def open_nested(layout: Any, threads: int, rows: int) -> Iterator[Nested]:
+    """A system with windows of so many rows a side, empty at first."""
+    load = Load.equal(rows // FILLED_IN, FILLED_IN)
+    with make(load, layout, Counter()) as join, Pool(threads) as pool:
+        engine = build_engine(layout, replace(join._asked.plan, kernel="nested"), pool)
+        try:
+            yield Nested(engine, join, rows // FILLED_IN, load)
+        finally:
+            engine.close()
+
+
+def measure_comparisons(layout: Any, threads: int, rows: int, block: int, seconds: float) -> dict[str, Any]:
+    """Comparisons/s on full windows, how uneven the workers' shares are, results for each comparison."""
+    with open_nested(layout, threads, rows) as system:
+        system.fill(rows)
+        before, results, begun = system.engine.counted.comparisons, 0, time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            results += system.push(block)
+        spent = time.perf_counter() - begun
+        done = system.engine.counted.comparisons - before
+        loads = np.array(system.loads, dtype=float)
+        spread = float(100 * loads.std() / loads.mean()) if len(loads) else None
+        return {"per_s": done / spent, "spread": spread, "hit_rate": results / max(done, 1)}
+
+
+def measure_c(threads: int, rows: int, block: int, seconds: float) -> float:
+    """Comparisons/s of the loop in C, which only counts; each core has its part of the window."""
+    count, rng = compiled([]), np.random.default_rng(0)
+    a, b = values(rows, rng)
+    parts = [(np.ascontiguousarray(a[n::threads]), np.ascontiguousarray(b[n::threads])) for n in range(threads)]
+    x, y = values(block, rng)
+    with ThreadPoolExecutor(threads) as pool:
+        done, begun = 0, time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            list(pool.map(lambda part: count(x, y, *part), parts))
+            done += block * rows
+        return done / (time.perf_counter() - begun)
+
+
+def measure_throughput(load: Load, layout: object, workers: int, seconds: float, block: int) -> dict[str, float]:
+    """Rows/s per stream that a join takes once its windows are full; equal rates."""
+    rate, window = load.rates.left, load.windows.left
+    counter, rng = Counter(), np.random.default_rng(0)
+    with make(load, layout, counter, workers) as join:
+        for rows in load.steps(window, window / FILLS):
+            join.push_right(rows["r"])
+            join.push_left(rows["l"])
+        join.read()
+        compared, at, rows_done, found = join.stats().comparisons, round(window * rate), 0, counter.found
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            times = ((at + np.arange(block)) * SECOND / rate).astype(np.int64)
+            join.push_left(draw("l", times, rng))
+            join.push_right(draw("r", times, rng))
+            at, rows_done = at + block, rows_done + block
+        join.read()
+        spent = time.perf_counter() - begun
+        compared = join.stats().comparisons - compared
+    return {"rows_per_s": rows_done / spent, "comparisons_per_s": compared / spent, "results": counter.found - found}
+
+
+def find_sustained(window: float, layout: object, workers: int, start: float, most: float, seconds: float) -> Any:
+    """The largest rate, rows/s per stream, at which a join took rows at least as fast as they come; at most `most`."""
+    rate, best = min(start, most), {"rate": 0.0, "comparisons_per_s": 0.0, "capped": False}
+    for _ in range(3):
+        got = measure_throughput(Load.equal(rate, window), layout, workers, seconds, 1000)
+        if got["rows_per_s"] >= rate:
+            best = {"rate": rate, "comparisons_per_s": 2 * window * rate**2, "capped": rate >= most}
+        following = min(most, (rate * got["rows_per_s"]) ** 0.5 if got["rows_per_s"] < 9 * rate else 3 * rate)
+        if following <= best["rate"] * 1.1:
+            break
+        rate = following
+    return best
+
+
+def measure_latency(load: Load, layout: object, seconds: float, block: int = 1) -> dict[str, float]:
+    """Milliseconds from the arrival of a pair's later row to its result, of rows that come at their due times.
+
+    A result's `join_time` is the time of its later row, which says when that row was pushed.
+    """
+    rate, window = load.rates.left, load.windows.left
+    start, count = round(window * SECOND), round(seconds * rate)
+    pushed, found, begun = np.zeros(count), [], [0.0]
+
+    def note(batch: pa.RecordBatch) -> None:
+        now = time.perf_counter()
+        at = (batch.column("join_time").cast(pa.int64()).to_numpy() - start) * rate / SECOND
+        numbers = np.rint(at).astype(np.int64)
+        if begun[0]:
+            found.append(now - pushed[numbers[(numbers >= 0) & (numbers < count)]])
+
+    times = start + (np.arange(count) * SECOND / rate).astype(np.int64)
+    rng = np.random.default_rng(0)
+    sides = {side: draw(side, times, rng) for side in SIDES}
+    with make(load, layout, note) as join:
+        for rows in load.steps(window, window / FILLS):
+            join.push_right(rows["r"])
+            join.push_left(rows["l"])
+        join.read()
+        rows_of = {side: batch.to_pylist() if block == 1 else None for side, batch in sides.items()}
+        begun[0] = time.perf_counter()
+        for at in range(0, count, block):
+            due = begun[0] + (at + block - 1) / rate
+            while (left := due - time.perf_counter()) > 0:
+                time.sleep(max(left - 0.0002, 0))
+            pushed[at : at + block] = time.perf_counter()
+            for side, push in (("l", join.push_left), ("r", join.push_right)):
+                push(rows_of[side][at] if block == 1 else sides[side].slice(at, block))
+        join.read()
+    each = 1000 * np.concatenate([np.zeros(0), *found])
+    if not len(each):
+        return {"mean": float("nan"), "p50": float("nan"), "p99": float("nan"), "results": 0}
+    return {
+        "mean": float(each.mean()),
+        "p50": float(np.quantile(each, 0.5)),
+        "p99": float(np.quantile(each, 0.99)),
+        "results": len(each),
+    }
+
+
+def time_median(work: Callable[[], object], repetitions: int) -> float:
+    """Median CPU seconds of a call, after one to warm up."""
+    work()
+    seconds = []
+    for _ in range(repetitions):
+        begun = time.process_time()
+        work()
+        seconds.append(time.process_time() - begun)
+    return statistics.median(seconds)

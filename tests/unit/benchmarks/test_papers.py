@@ -1,0 +1,168 @@
+"""The pure parts of `make bench`: the workload, verdicts, what is kept, and the page."""
+
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.papers import cell_batching, scale_balance, scale_rates, thesis_outputs
+from benchmarks.papers.experiment import Chart, Claim, Experiment, Line, Steps
+from benchmarks.papers.judge import compare_limit, compare_shape, compare_speed, compare_value
+from benchmarks.papers.kept import Results
+from benchmarks.papers.listed import EXPERIMENTS
+from benchmarks.papers.page import count_verdicts, to_cells, to_html, to_markdown, write_value
+from benchmarks.papers.peers import list_peers, tell
+from benchmarks.papers.published import TABLE_4_1
+from benchmarks.papers.svg import draw_chart
+from benchmarks.papers.workload import CLOSED, OPEN, Load, count_matches
+from benchmarks.peers.peer import Task
+from streamjoin.model.pairs import Sides
+
+
+def test_the_hit_rates_of_closed_and_open_bands() -> None:
+    assert pytest.approx(4.1961e-6, rel=1e-4) == CLOSED
+    assert pytest.approx(3.6066e-6, rel=1e-4) == OPEN
+
+
+def test_rows_are_whole_and_match_at_the_hit_rate() -> None:
+    load = Load(Sides(30_000, 60_000), Sides(1, 1))
+    left, right = load.draw("l", 0, 0, 1), load.draw("r", 0, 0, 1)
+    assert left.schema.names == ["ts", "x", "y", "z"]
+    assert right.schema.names == ["ts", "a", "b", "c", "d"]
+    assert {len(text) for text in left.column("z").to_pylist()} == {20}
+    found = count_matches(left, right, load.window)
+    assert found == pytest.approx(CLOSED * 30_000 * 60_000, rel=4 / math.sqrt(CLOSED * 30_000 * 60_000))
+    assert left.equals(load.draw("l", 0, 0, 1))
+
+
+def test_windows_of_each_side_are_kept() -> None:
+    load = Load(Sides(10, 10), Sides(2, 0.5))
+    assert (load.window.lower, load.window.upper) == (-500_000, 2_000_000)
+
+
+def test_a_tasks_results_are_those_of_its_steps() -> None:
+    task = Task.draw(rate=2000, window=2, step=1, steps=3)
+    left, right = task.gather("l"), task.gather("r")
+    x, y, t = (left.column(name).to_numpy()[:, None] for name in ("x", "y", "ts"))
+    a, b, u = (right.column(name).to_numpy()[None, :] for name in ("a", "b", "ts"))
+    pairs = (abs(x - a) <= 10) & (abs(y - b) <= 10) & (abs(u - t) <= 2_000_000)
+    late = np.maximum(t, u) >= 2_000_000
+    assert task.count_results() == int((pairs & late).sum())
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (compare_value("", 100, 102, 2), "agrees"),
+        (compare_value("", 100, 103, 2), "differs"),
+        (compare_limit("", 4, 4.1), "differs"),
+        (compare_speed("", 10, 9, "1/s", cores=2, their_cores=48), "not measurable here"),
+        (compare_speed("", 10, 9, "1/s", cores=48, their_cores=48), "differs"),
+        (compare_shape("", "linear", "1.2x", False), "differs"),
+        (compare_shape("", "linear", "", None), "not measurable here"),
+    ],
+)
+def test_verdicts(claim: Claim, verdict: str) -> None:
+    assert claim.verdict == verdict
+
+
+def test_rates_that_the_search_did_not_end_say_nothing_of_their_shape() -> None:
+    rates = [{"rate": rate, "comparisons_per_s": 0, "capped": capped} for rate, capped in ((300, True), (100, False))]
+    found = {"cores": 2, "windows": [300, 600], "nested": 1e9, "rates": rates}
+    assert scale_rates.judge(found)[-1].verdict == "not measurable here"
+    assert scale_rates.judge(found | {"rates": [dict(each, capped=False) for each in rates]})[-1].verdict == "agrees"
+
+
+def test_the_thesis_own_counts_agree_and_others_do_not() -> None:
+    actual = [row[5] for row in TABLE_4_1]
+    assert {claim.verdict for claim in thesis_outputs.judge({"counted": actual})} == {"agrees"}
+    assert "differs" in {claim.verdict for claim in thesis_outputs.judge({"counted": [2 * n for n in actual]})}
+
+
+def test_a_curve_is_flat_where_little_follows() -> None:
+    assert cell_batching.find_flat([8, 16, 32, 64], [9.0, 4.0, 3.0, 2.9]) == 32
+
+
+def test_rows_stored_in_turn_are_all_compared() -> None:
+    run = scale_balance.Run.drawn(0, "constant", (1, 1), "uniform")
+    whole, shared = scale_balance.count_in_turn(run, 1), scale_balance.count_in_turn(run, 7)
+    assert np.array_equal(whole[0], shared.sum(axis=0))
+
+
+def _experiment(run: int = 1) -> Experiment:
+    return Experiment(
+        "one", "Paper", "A <title>", "About.", {"size": 9}, {"size": 1},
+        run=lambda given, steps: {"n": run * given["size"]},
+        judge=lambda found: [compare_value("n & m", 1.0, float(found["n"]), 1)],
+        draw=lambda found: [Chart("t", "x", "y", [Line("ours", [1, 2], [found["n"], 2])])],
+    )  # fmt: skip
+
+
+def test_what_was_measured_is_kept_until_its_size_changes(tmp_path: Path) -> None:
+    results, one = Results(tmp_path), _experiment()
+    assert results.read(one, quick=True) is None
+    results.write(one, True, one.run(one.quick, Steps()), 0.5)
+    kept = results.read(one, quick=True)
+    assert kept is not None
+    assert kept.found == {"n": 1}
+    assert results.read(one, quick=False) is None
+    assert results.read(replace(one, quick={"size": 2}), quick=True) is None
+    (tmp_path / "one.json").write_text("{half")
+    assert results.read(one) is None
+
+
+class _Checker(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.open: list[str] = []
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = dict(attrs)
+        if said.get("id"):
+            self.ids.append(str(said["id"]))
+        self.outside += [str(v) for k, v in attrs if k in ("src", "href", "xlink:href") and not str(v).startswith("#")]
+
+
+def test_the_page_needs_nothing_else_and_says_all(tmp_path: Path) -> None:
+    one = _experiment()
+    kept = Results(tmp_path).write(one, True, {"n": 1}, 0.5)
+    other = replace(one, name="two")
+    page = to_html([(one, kept), (other, kept)])
+    checker = _Checker()
+    checker.feed(page)
+    assert not checker.outside
+    assert len(checker.ids) == len(set(checker.ids))
+    assert "A &lt;title&gt;" in page
+    assert "n &amp; m" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "--quick --again" in page
+    assert not re.search(r"#0[0-9a-d]0[0-9a-d]0[0-9]", page.split("</style>")[1])
+    table = to_markdown([(one, kept)])
+    assert "| n & m | 1 | 1 |  | 1 | ✓ agrees |  |" in table
+    assert count_verdicts([(one, kept)]) == "1 agrees, 0 differs, 0 not measurable here"
+
+
+def test_a_chart_has_its_units_and_legend() -> None:
+    bars = Chart("t", "names", "rows/s", [Line("ours", ["a", "b"], [1, 2]), Line("theirs", ["b"], [3], "paper")])
+    drawn = draw_chart(bars, "p")
+    assert all(word in drawn for word in ("rows/s", "ours", "theirs", "var(--paper)", "var(--c0)"))
+
+
+def test_values_and_claims_as_they_are_read() -> None:
+    assert write_value(0.25, "ms") == "0.25 ms"
+    unmeasured = Claim("w", 1400.0, 0.0, "not measurable here", "1/s")
+    assert to_cells(unmeasured)[2] == ""
+
+
+def test_names_are_unique_and_peers_left_out_are_told() -> None:
+    names = [experiment.name for experiment in EXPERIMENTS]
+    assert len(names) == len(set(names))
+    peers = {p.name: {"rows_per_s": 1.0, "results": 1, "skipped": "", "note": "", "about": ""} for p in list_peers()}
+    peers["Flink interval join"]["skipped"] = "its environment is not there"
+    assert any("its environment is not there" in row for row in tell({"peers": peers})[1])

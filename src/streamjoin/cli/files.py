@@ -17,6 +17,7 @@ from streamjoin.cli.heartbeat import Heartbeat, find_zoned
 from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.remember import RUN_FILE, Remembered
+from streamjoin.cli.tables import choose_format, keep_columns, keeps_schema, read_stored, start
 from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
@@ -36,7 +37,7 @@ _SIDES = ("left", "right")
 
 @dataclass(frozen=True)
 class FileJoin:
-    """What to join, and where to put it; results are in the format of the left side."""
+    """What to join, and where to put it; results are in the format of the left side, unless another is given."""
 
     left: str
     right: str
@@ -49,6 +50,7 @@ class FileJoin:
     once: bool
     flush: bool
     trigger: str
+    out_format: str | None = None
 
     @property
     def _checkpoint(self) -> str:
@@ -99,14 +101,14 @@ class FileJoin:
 
     def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
-        format = self.formats[0]
-        writer = result.writeStream.format(format).options(**_HEADER.get(format, {}))
+        format = choose_format(self.out, self.out_format, self.formats[0])
+        writer = result.writeStream.options(**_HEADER.get(format, {}))
         writer = writer.option("checkpointLocation", self._checkpoint)
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=_in_milliseconds(self.trigger))
-        query = writer.start(self.out)
+        query = start(result.sparkSession, writer, self.out, format)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
         try:
             monitor.follow(interrupted)
@@ -141,7 +143,10 @@ class FileJoin:
         latest = []
         sides = zip((self.left, self.right), self.formats, (left, right), self.arguments["time"], strict=True)
         for path, format, frame, time in sides:
-            rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
+            if keeps_schema(format):
+                rows = read_stored(spark.read, path, format)
+            else:
+                rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
             latest.append(rows.select(F.max(F.unix_micros(quote_path([find_zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
@@ -159,18 +164,23 @@ class FileJoin:
         """A directory as a stream, with the schema that is given, remembered or inferred."""
         named, path, format, given = _SIDES[side], (self.left, self.right)[side], self.formats[side], self.schemas[side]
         inferring = spark.read.format(format).options(**_INFERRING.get(format, {}))
+        known = StructType.fromJson(json.loads(first.schemas[side])) if first else None
+        stored: DataFrame | None = None
         try:
-            if given:
+            if keeps_schema(format):
+                stored = keep_columns(read_stored(spark.readStream, path, format), known)
+                schema = stored.schema
+            elif given:
                 schema = _parse(given)
-            elif first:
-                schema = StructType.fromJson(json.loads(first.schemas[side]))
             else:
-                schema = inferring.load(path).schema
+                schema = known or inferring.load(path).schema
         except (PySparkException, Py4JError) as error:
             raise StreamJoinError(f"--{named}: cannot read {path} as {format}: {reason(error)}") from error
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
         remembered = " (as at the first start)" if first and not given else ""
         console.print(f"{named:<5} {path}: {columns}{remembered}", highlight=False, soft_wrap=True)
+        if stored is not None:
+            return stored
         return spark.readStream.format(format).options(**_HEADER.get(format, {})).schema(schema).load(path)
 
 

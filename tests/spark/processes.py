@@ -118,21 +118,21 @@ def driver(job: FileJoin) -> AbstractContextManager[Program]:
 
 
 @contextmanager
-def cluster(home: Path, workers: int = 2, **own: str) -> Iterator[tuple[str, list[Program]]]:
-    """A standalone cluster: the URL of its master, and its workers, each with one core and `own` environment."""
+def cluster(home: Path, workers: int = 2, **environment: str) -> Iterator[tuple[str, list[Program]]]:
+    """A standalone cluster: the URL of its master, and its workers, each with one core and this `environment`."""
     home.mkdir(parents=True, exist_ok=True)
     spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
     deploy, local = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
     with ExitStack() as programs:
         command = [spark_class, f"{deploy}.master.Master", *local]
-        master = programs.enter_context(running(command, home / "master.log", **own))
+        master = programs.enter_context(running(command, home / "master.log", **environment))
         assert master.wait_for(lambda: _master_url(master) is not None), master.said
         url = _master_url(master) or ""
         started = []
         for number in range(workers):
             own = ["--cores", "1", "--memory", "1g", "--work-dir", str(home / f"work{number}"), url]
             command = [spark_class, f"{deploy}.worker.Worker", *local, *own]
-            started.append(programs.enter_context(running(command, home / f"worker{number}.log", **own)))
+            started.append(programs.enter_context(running(command, home / f"worker{number}.log", **environment)))
         for worker in started:
             assert worker.wait_for(lambda worker=worker: "Successfully registered" in worker.said), worker.said
         yield url, started

@@ -108,7 +108,7 @@ class FileJoin:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=_in_milliseconds(self.trigger))
-        query = start(result.sparkSession, writer, self.out, format)
+        query = start(result.sparkSession, writer, self.out, self._checkpoint, format)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
         try:
             monitor.follow(interrupted)

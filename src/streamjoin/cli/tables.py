@@ -3,12 +3,16 @@
 A table is named ``table:db.name``; which catalog that is in is the session's affair (``spark-defaults.conf``).
 """
 
+import json
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from streamjoin.cli.inputs import DELTA, TABLE, find_table
+from streamjoin.spark.jvm import read_file
 from streamjoin.sql.select import quote_path
 
 _DEFAULT = "parquet"
@@ -30,12 +34,37 @@ def keep_columns(frame: DataFrame, schema: StructType | None) -> DataFrame:
     return frame if schema is None else frame.select([quote_path([field.name]) for field in schema.fields])
 
 
-def start(spark: SparkSession, writer: DataStreamWriter, out: str, format: str) -> StreamingQuery:
+def start(spark: SparkSession, writer: DataStreamWriter, out: str, checkpoint: str, format: str) -> StreamingQuery:
     """The query that writes to a directory, or to a table, which is made in this format if it is not there."""
     name = find_table(out)
-    if name is None:
-        return writer.format(format).start(out)
-    return writer.format(_find_provider(spark, name) or format).toTable(name)
+    provider = (_find_provider(spark, name) if name else None) or format
+    if provider == DELTA:
+        return writer.foreachBatch(_append_to_delta(out, checkpoint)).start()
+    return writer.format(provider).toTable(name) if name else writer.format(provider).start(out)
+
+
+def _append_to_delta(out: str, checkpoint: str) -> Callable[[DataFrame, int], None]:
+    """What adds the rows of a batch to Delta, once, whatever is run again.
+
+    Delta's own sink does not look at the rows of a batch that it has. Spark then lacks the state of that batch, in the
+    format that joins have it in, and the query could not go on. So the rows are always made.
+    """
+    name = find_table(out)
+
+    def append(rows: DataFrame, batch: int) -> None:
+        query = json.loads(read_file(rows.sparkSession, checkpoint, "metadata") or "{}")["id"]
+        rows.persist()
+        try:
+            rows.count()
+            writer = rows.write.format(DELTA).mode("append").option("txnAppId", query).option("txnVersion", batch)
+            if name:
+                writer.saveAsTable(name)
+            else:
+                writer.save(out)
+        finally:
+            rows.unpersist()
+
+    return append
 
 
 def choose_format(out: str, given: str | None, left: str) -> str:

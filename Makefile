@@ -6,9 +6,10 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
-USUAL := not slow and not browser and not docs
+USUAL := not slow and not browser and not docs and not delta
 
-.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark simulate mutate bench bench-report bench-flink lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark test-delta simulate mutate bench bench-report \
+	bench-flink lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +40,12 @@ SPARK_VENV := .venv-spark-$(SPARK)
 
 test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another release, SPARK=4.1.4; ARGS="-m every_spark" as CI does
 	$(SPARK_VENV)/bin/python -m pytest -W ignore::ResourceWarning tests/spark $(ARGS)  # older ones leave sockets open
+
+# The newest that Delta supports
+DELTA_SPARK := 4.2.0
+
+test-delta: ## the tests with Delta, on the newest Spark that it supports; its jars come by mvn
+	$(MAKE) test-spark SPARK=$(DELTA_SPARK) ARGS="-m delta --durations=0 $(ARGS)"
 
 simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3, FROM=7; SEED=123 again; PLANTED=1
 	$(PY) -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(FROM),--start $(FROM)) $(if $(HOURS),--hours $(HOURS)) \

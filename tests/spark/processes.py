@@ -38,7 +38,7 @@ class Process:
 class Program:
     """A program of our own with everything it has started; what it prints goes to a file."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
+    def __init__(self, command: list[str], log: Path, **own: str) -> None:
         self.log = log
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(SOURCES), os.environ.get("PYTHONPATH", "")]),
@@ -46,6 +46,7 @@ class Program:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "JAVA_HOME": str(ensure_java()),
             "TZ": "UTC",
+            **own,
         }
         with log.open("ab") as output:
             self._popen = subprocess.Popen(
@@ -102,9 +103,9 @@ class Program:
 
 
 @contextmanager
-def running(command: list[str], log: Path) -> Iterator[Program]:
-    """A program that does not outlive the block."""
-    program = Program(command, log)
+def running(command: list[str], log: Path, **own: str) -> Iterator[Program]:
+    """A program that does not outlive the block; `own` is put into its environment."""
+    program = Program(command, log, **own)
     try:
         yield program
     finally:
@@ -117,21 +118,21 @@ def driver(job: FileJoin) -> AbstractContextManager[Program]:
 
 
 @contextmanager
-def cluster(home: Path, workers: int = 2) -> Iterator[tuple[str, list[Program]]]:
-    """A standalone cluster: the URL of its master, and its workers, each with one core."""
+def cluster(home: Path, workers: int = 2, **environment: str) -> Iterator[tuple[str, list[Program]]]:
+    """A standalone cluster: the URL of its master, and its workers, each with one core and this `environment`."""
     home.mkdir(parents=True, exist_ok=True)
     spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
     deploy, local = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
     with ExitStack() as programs:
         command = [spark_class, f"{deploy}.master.Master", *local]
-        master = programs.enter_context(running(command, home / "master.log"))
+        master = programs.enter_context(running(command, home / "master.log", **environment))
         assert master.wait_for(lambda: _master_url(master) is not None), master.said
         url = _master_url(master) or ""
         started = []
         for number in range(workers):
             own = ["--cores", "1", "--memory", "1g", "--work-dir", str(home / f"work{number}"), url]
             command = [spark_class, f"{deploy}.worker.Worker", *local, *own]
-            started.append(programs.enter_context(running(command, home / f"worker{number}.log")))
+            started.append(programs.enter_context(running(command, home / f"worker{number}.log", **environment)))
         for worker in started:
             assert worker.wait_for(lambda worker=worker: "Successfully registered" in worker.said), worker.said
         yield url, started

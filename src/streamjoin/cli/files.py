@@ -18,6 +18,7 @@ from streamjoin.cli.late import check_sink, split_into
 from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.remember import RUN_FILE, Remembered
+from streamjoin.cli.tables import choose_format, keep_columns, keeps_schema, read_stored, start
 from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
@@ -37,7 +38,7 @@ _SIDES = ("left", "right")
 
 @dataclass(frozen=True)
 class FileJoin:
-    """What to join, and where to put it; results are in the format of the left side."""
+    """What to join, and where to put it; results are in the format of the left side, unless another is given."""
 
     left: str
     right: str
@@ -52,6 +53,7 @@ class FileJoin:
     trigger: str
     late: str | None = None
     """Where rows go that the join drops; None for nowhere."""
+    out_format: str | None = None
 
     @property
     def _checkpoint(self) -> str:
@@ -104,18 +106,22 @@ class FileJoin:
 
     def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
-        format = self.formats[0]
+        format = choose_format(self.out, self.out_format, self.formats[0])
         options = _HEADER.get(format, {})
+        writer = result.writeStream
         if self.late:
-            writer = result.writeStream.foreachBatch(split_into(self.out, self.late, format, options))
+            writer = writer.foreachBatch(split_into(self.out, self.late, format, options))
         else:
-            writer = result.writeStream.format(format).options(**options)
+            writer = writer.options(**options)
         writer = writer.option("checkpointLocation", self._checkpoint)
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=_in_milliseconds(self.trigger))
-        query = writer.start() if self.late else writer.start(self.out)
+        if self.late:
+            query = writer.start()
+        else:
+            query = start(result.sparkSession, writer, self.out, self._checkpoint, format)
         monitor = Monitor(query, "streamjoin", console, f"{self.left} x {self.right} -> {self.out}")
         try:
             monitor.follow(interrupted)
@@ -151,7 +157,10 @@ class FileJoin:
         latest = []
         sides = zip((self.left, self.right), self.formats, (left, right), self.arguments["time"], strict=True)
         for path, format, frame, time in sides:
-            rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
+            if keeps_schema(format):
+                rows = read_stored(spark.read, path, format)
+            else:
+                rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
             latest.append(rows.select(F.max(F.unix_micros(quote_path([find_zoned(frame, time) or time])))).first())
         known = [int(row[0]) for row in latest if row and row[0] is not None]
         if not known:
@@ -169,18 +178,23 @@ class FileJoin:
         """A directory as a stream, with the schema that is given, remembered or inferred."""
         named, path, format, given = _SIDES[side], (self.left, self.right)[side], self.formats[side], self.schemas[side]
         inferring = spark.read.format(format).options(**_INFERRING.get(format, {}))
+        known = StructType.fromJson(json.loads(first.schemas[side])) if first else None
+        stored: DataFrame | None = None
         try:
-            if given:
+            if keeps_schema(format):
+                stored = keep_columns(read_stored(spark.readStream, path, format), known)
+                schema = stored.schema
+            elif given:
                 schema = _parse(given)
-            elif first:
-                schema = StructType.fromJson(json.loads(first.schemas[side]))
             else:
-                schema = inferring.load(path).schema
+                schema = known or inferring.load(path).schema
         except (PySparkException, Py4JError) as error:
             raise StreamJoinError(f"--{named}: cannot read {path} as {format}: {reason(error)}") from error
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
         remembered = " (as at the first start)" if first and not given else ""
         console.print(f"{named:<5} {path}: {columns}{remembered}", highlight=False, soft_wrap=True)
+        if stored is not None:
+            return stored
         return spark.readStream.format(format).options(**_HEADER.get(format, {})).schema(schema).load(path)
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
 
-FORMATS = ("parquet", "csv", "json", "orc")
-_EXTENSIONS = {**{f".{name}": name for name in FORMATS}, ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
+DELTA, TABLE = "delta", "table"
+FILES = ("parquet", "csv", "json", "orc")
+FORMATS = (*FILES, DELTA)
+_EXTENSIONS = {**{f".{name}": name for name in FILES}, ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
+_PREFIX = f"{TABLE}:"
 _PATTERN = set("*?[]{}")
 
 
@@ -25,7 +28,7 @@ class Directory:
     @property
     def is_local(self) -> bool:
         """Whether it is a directory of this machine, which can be looked at."""
-        return to_local(self.path) is not None and not _PATTERN & {*self.path}
+        return find_table(self.path) is None and to_local(self.path) is not None and not _PATTERN & {*self.path}
 
     @property
     def _place(self) -> Path:
@@ -55,8 +58,28 @@ class Directory:
 
     def guess_format(self) -> str | None:
         """The format that most files are of, by their extensions; None where that does not tell."""
+        if (self._place / "_delta_log").is_dir():
+            return DELTA
         found = Counter(format for path in self.files() if (format := _read_extension(path)))
         return found.most_common(1)[0][0] if found else None
+
+
+def find_table(path: str) -> str | None:
+    """The name of the table that is given in place of a directory; None if it is a directory.
+
+    >>> find_table("table:sales.trades"), find_table("trades"), find_table("file:/tmp/table:x")
+    ('sales.trades', None, None)
+    """
+    return path.removeprefix(_PREFIX) if path.startswith(_PREFIX) else None
+
+
+def check_tables(left: str, right: str, out: str, checkpoint: str | None) -> None:
+    """Refuse a table without a name, and one for results without a checkpoint."""
+    for named, path in (("left", left), ("right", right), ("out", out)):
+        if find_table(path) == "":
+            raise StreamJoinError(f"--{named}: got {path!r}; expected the name of a table, such as table:db.name")
+    if find_table(out) and not checkpoint:
+        raise StreamJoinError(f"--checkpoint: {out} has no directory of its own to keep it in; give --checkpoint PATH")
 
 
 def find_format(directory: Directory, given: str | None, *, has_schema: bool) -> str:
@@ -64,6 +87,8 @@ def find_format(directory: Directory, given: str | None, *, has_schema: bool) ->
 
     An empty directory has a schema only if one was given, or is remembered from an earlier run.
     """
+    if find_table(directory.path):
+        return TABLE
     directory.check()
     empty = directory.is_local and not any(directory.files())
     if empty and not has_schema:
@@ -72,9 +97,14 @@ def find_format(directory: Directory, given: str | None, *, has_schema: bool) ->
             f"--{directory.named}: no files in {directory.path} yet: give --{directory.named}-schema{and_format}, "
             f'such as --{directory.named}-schema "ts TIMESTAMP, id BIGINT"'
         )
+    guessed = directory.guess_format() if directory.is_local else None
+    if given not in (None, DELTA) and guessed == DELTA:
+        raise StreamJoinError(
+            f"--format: {directory.path} is a table of Delta's, whose files may be of rows that were replaced; got "
+            f"{given}, expected delta"
+        )
     if given:
         return given
-    guessed = directory.guess_format() if directory.is_local else None
     if guessed is None:
         raise StreamJoinError(
             f"--{directory.named}: the files in {directory.path} do not tell their format by a name such as "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from streamjoin.cli.inputs import FORMATS, Directory, find_format
+from streamjoin.cli.inputs import DELTA, FILES, FORMATS, TABLE, Directory, check_tables, find_format, find_table
 from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
 from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
@@ -56,8 +56,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     type=click.Path(dir_okay=False),
     help="A TOML file with the same options.",
 )
-@click.option("--left", required=True, metavar="PATH", help="Directory of the left stream.")
-@click.option("--right", required=True, metavar="PATH", help="Directory of the right stream.")
+@click.option("--left", required=True, metavar="PATH", help="Directory of the left stream, or table:db.name.")
+@click.option("--right", required=True, metavar="PATH", help="Directory of the right stream, or table:db.name.")
 @click.option("--on", "on", metavar="SQL", help="The condition, over columns of l and r.")
 @click.option("--within", "within_", metavar="TIME", help='How far apart, such as "5 minutes".')
 @click.option("--between", "between_", nargs=2, metavar="LOWER UPPER", help="Bounds on the right time less the left.")
@@ -65,12 +65,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--last", "last_", type=int, metavar="N", help="Among the last N rows; alone or with a window of time.")
 @click.option("--time", required=True, metavar="COLUMN[,COLUMN]", help="Event time: of both sides, or left,right.")
 @click.option("--delay", required=True, metavar="TIME[,TIME]", help="How late rows may come.")
-@click.option("--out", required=True, metavar="PATH", help="Directory for the results.")
+@click.option("--out", required=True, metavar="PATH", help="Directory for the results, or table:db.name.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="Of inputs and results; by default told by the extensions of the inputs' files.",
+    help="Of inputs and results; by default told by the inputs' files. Tables of a catalog have their own: there it is "
+    "that of a new one for the results.",
 )
 @click.option(
     "--left-schema",
@@ -108,7 +109,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option(
     "--late", metavar="PATH", help="Directory for rows that the join drops: late ones, and those without a time."
 )
-@click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint.")
+@click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint; of a table to be given.")
 @click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
 @click.option("--flush", is_flag=True, help="With --once: in the end emit what still waits.")
@@ -142,18 +143,28 @@ def run(
                 "or --asof: in other joins nothing waits"
             )
         check_durations("--trigger", o["trigger"])
+        check_tables(o["left"], o["right"], o["out"], o["checkpoint"])
         schemas = o["left_schema"], o["right_schema"]
         knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
         left, right = (
             find_format(Directory(named, o[named]), o["format_"], has_schema=bool(schema) or knows)
             for named, schema in zip(("left", "right"), schemas, strict=True)
         )
+        for named, format, schema in zip(("left", "right"), (left, right), schemas, strict=True):
+            if schema and format in (DELTA, TABLE):
+                raise StreamJoinError(f"--{named}-schema: {o[named]} has a schema of its own; leave the option out")
+        if o["late"] and (find_table(o["out"]) or DELTA in (o["format_"], left)):
+            raise StreamJoinError(
+                f"--late: every micro-batch writes files of its own, in {o['out']} too; expected --out to be a "
+                f"directory of {', '.join(FILES)}"
+            )
     except StreamJoinError as error:
         raise click.UsageError(str(error)) from error
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger", "late")}
-        job = FileJoin(**given, formats=(left, right), schemas=schemas, verb=verb, arguments=arguments)
+        told = {"schemas": schemas, "verb": verb, "arguments": arguments, "out_format": o["format_"]}
+        job = FileJoin(**given, **told, formats=(left, right))
         if explain:
             job.explain(spark, console)
         else:
@@ -167,4 +178,5 @@ def run(
         master=master,
         partitions=partitions,
         dashboard=dashboard,
+        packages=[DELTA] if DELTA in (o["format_"], left, right) else [],
     )

@@ -2,13 +2,15 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import ANY_MASTER, read_options, read_setting, read_submitted
+from streamjoin.spark.compat import ANY_MASTER, VERSION, read_options, read_setting, read_submitted
 from streamjoin.spark.java import ensure_java
+from streamjoin.spark.packages import find_settings
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
 SessionOrBuilder = TypeVar("SessionOrBuilder", SparkSession, SparkSession.Builder)
@@ -20,12 +22,14 @@ def session(
     master: str | None = None,
     partitions: int | None = None,
     conf: dict[str, str] | None = None,
+    packages: Sequence[str] = (),
 ) -> SparkSession:
     """A local Spark session set up for joins; where one runs, that one, with what joins of streams need added.
 
     What a running session, ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for what is given here. Else
     `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the number of shuffle
-    partitions, is one per core. `conf` holds any other settings of Spark.
+    partitions, is one per core. `conf` holds any other settings of Spark. `packages` names what Spark loads from Maven
+    when it starts, for the installed release: ``"delta"``.
 
     >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
     '2'
@@ -34,9 +38,10 @@ def session(
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
     if SparkSession.getActiveSession() is None:
-        spark = _make_session(app_name, master, given)
+        spark = _make_session(app_name, master, find_settings(packages, VERSION, given))
     else:
         spark = configure(SparkSession.builder.getOrCreate())
+        _check_loaded(spark, packages)
         if master and master != spark.sparkContext.master:
             raise StreamJoinError(
                 f"master: a session runs already, on {spark.sparkContext.master}; got {master!r}. Stop it first, "
@@ -48,6 +53,18 @@ def session(
         if (spark.sparkContext.master or "").startswith("local") and read_setting(spark, name, declared=False) is None:
             spark.conf.set(name, value)
     return spark
+
+
+def _check_loaded(spark: SparkSession, packages: Sequence[str]) -> None:
+    """Refuse a running session that was started without the packages: Spark loads none later."""
+    name = "spark.jars.packages"
+    have = (read_setting(spark, name, declared=False) or "").split(",")
+    wanted = find_settings(packages, VERSION).get(name)
+    if lacking := [one for one in wanted.split(",") if one not in have] if wanted else []:
+        raise StreamJoinError(
+            f"packages: a session runs already, without {', '.join(lacking)}. Stop it first, spark.stop(), or leave "
+            "out packages= if it has the same by other means"
+        )
 
 
 def _make_session(app_name: str, master: str | None, given: dict[str, str]) -> SparkSession:

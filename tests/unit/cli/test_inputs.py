@@ -68,3 +68,26 @@ def test_a_path_without_a_directory_is_refused_before_spark_starts() -> None:
     assert "--left: there is no directory trades in " in done.output
     Path("trades").write_text("")
     assert "--left: trades is a file; expected a directory" in CliRunner().invoke(main, [*RUN, "--left=trades"]).output
+
+
+def test_a_table_of_delta_s_is_told_by_its_log_and_not_read_as_its_files() -> None:
+    table = put("_delta_log/0.json", "part-0.parquet")
+    assert find_format(table, None, has_schema=False) == "delta"
+    with pytest.raises(StreamJoinError, match=r"--format: left is a table of Delta's.*got parquet, expected delta"):
+        find_format(table, "parquet", has_schema=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--left=table:"], "--left: got 'table:'; expected the name of a table, such as table:db.name"),
+        (["--left=table:a", "--out=table:b"], "--checkpoint: table:b has no directory of its own"),
+        (["--left=table:a", "--left-schema=x INT"], "--left-schema: table:a has a schema of its own"),
+    ],
+)
+def test_a_table_needs_a_name_and_for_results_a_checkpoint(arguments: list[str], said: str) -> None:
+    Path("quotes").mkdir()
+    Path("quotes", "1.json").write_text("{}")
+    told = CliRunner().invoke(main, [*RUN, *arguments])
+    assert told.exit_code == 2
+    assert said in told.output

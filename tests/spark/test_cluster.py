@@ -36,7 +36,6 @@ def build_wheel(home: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.guarantee
 def test_a_wheel_shipped_by_py_files_joins_where_nobody_installed_it(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path)
     archive = wheel.rename(tmp_path / "streamjoin.zip")  # Spark puts .zip on the path of Python, and not .whl

@@ -68,7 +68,7 @@ def emit(
         rows, hashes, nulls = read_rows(job, side, batch)
         invalid += nulls
         if nulls and job.keeps_late:
-            yield [_send_timeless(job, side, batch, part, next(numbers))]
+            yield _send_timeless(job, side, batch, part, numbers)
         if len(rows):
             yield _send_blocks(side, rows, route(side, rows, hashes), part, numbers)
             if job.plan.counts:
@@ -125,11 +125,14 @@ def _send_tally(side: Side, rows: Rows, cells: int, part: int, seq: int) -> Iter
         yield Sent(cell, side, part, seq, since, block=block)
 
 
-def _send_timeless(job: Job, side: Side, batch: pa.RecordBatch, part: int, seq: int) -> Sent:
-    """Rows without a time to one cell, which tells them the watermark; tasks take turns."""
+def _send_timeless(job: Job, side: Side, batch: pa.RecordBatch, part: int, sequence: Iterator[int]) -> Iterator[Sent]:
+    """Rows without a time, each to the one cell that its hash names: there they are told the watermark."""
     timeless = batch.filter(batch.column(job.sources[side].time).is_null())
-    block = pack_results(keep_timeless(job.plan, side, _read_payload(job, side, timeless)))
-    return Sent(part % job.layout.cells, side, part, seq, first=True, block=block)
+    kept = keep_timeless(job.plan, side, _read_payload(job, side, timeless))
+    cells = np.mod(numbers(timeless.column(job.sources[side].route)), job.layout.cells)
+    for cell in np.unique(cells).tolist():
+        block = pack_results(kept.filter(pa.array(cells == cell)))
+        yield Sent(cell, side, part, next(sequence), first=True, block=block)
 
 
 def read_block(record: Sent) -> Block:

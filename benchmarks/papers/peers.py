@@ -18,7 +18,7 @@ def list_peers() -> list[Peer]:
 def run(given: Data, steps: Steps) -> Data:
     peers = list_peers()
     steps.expect(len(peers))
-    task = Task.draw(given["rate"], given["window"], given["step"], given["steps"])
+    task = Task.draw(given["rate"], given["window"], given["step"], given["steps"], given["patience"])
     found: Data = {"cores": CORES, "expected": task.count_results(), "peers": {}, **given}
     for peer in peers:
         outcome = peer.run(task)
@@ -76,7 +76,7 @@ def draw(found: Data) -> list[Chart]:
 EXPERIMENT = Experiment(
     "peers", "Peers", "The same join by other means",
     "Windows filled at the given rate, then steps as fast as each takes them; whole rows, the same for all.",
-    full={"rate": 1000, "window": 300, "step": 1, "steps": 60},
-    quick={"rate": 1000, "window": 30, "step": 1, "steps": 40},
+    full={"rate": 1000, "window": 300, "step": 1, "steps": 60, "patience": 900},
+    quick={"rate": 1000, "window": 30, "step": 1, "steps": 30, "patience": 90},
     run=run, judge=judge, draw=draw, table=tell,
 )  # fmt: skip

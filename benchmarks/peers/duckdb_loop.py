@@ -1,4 +1,4 @@
-"""DuckDB: SQL in a hand-written micro-batch loop, with the bucket trick (without it, 20 times as long)."""
+"""DuckDB: SQL in a hand-written micro-batch loop, with the bucket trick."""
 
 import duckdb
 import pyarrow as pa

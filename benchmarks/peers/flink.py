@@ -15,7 +15,6 @@ import pyarrow.csv
 from benchmarks.peers.peer import Outcome, Peer, Task
 
 HOME = Path(__file__).parents[2] / ".venv-flink"
-PATIENCE = 600
 
 
 def run(task: Task) -> Outcome:
@@ -36,9 +35,9 @@ def run(task: Task) -> Outcome:
         window = round(task.load.windows.left)
         command = [str(python), str(Path(__file__).with_name("flink_job.py")), scratch, str(window)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=task.patience, check=True)
         except subprocess.TimeoutExpired:
-            return Outcome(skipped=f"not done within {PATIENCE} s")
+            return Outcome(skipped=f"not done within {task.patience:g} s")
         except subprocess.CalledProcessError as error:
             lines = [line for line in error.stderr.splitlines() if "Exception" in line] or ["no message"]
             return Outcome(skipped=f"failed: {lines[0][:200]}")

@@ -19,13 +19,15 @@ class Task:
     fill: Batches
     steps: list[Batches]
     step: float
+    patience: float
+    """Seconds after which a contestant is left out."""
 
     @classmethod
-    def draw(cls, rate: float, window: float, step: float, steps: int) -> "Task":
+    def draw(cls, rate: float, window: float, step: float, steps: int, patience: float = 60) -> "Task":
         load = Load.equal(rate, window)
         fill = {side: load.draw(side, 0, 0.0, window) for side in ("l", "r")}
         later = [{side: load.draw(side, 1 + n, window + n * step, step) for side in ("l", "r")} for n in range(steps)]
-        return cls(load, fill, later, step)  # type: ignore[arg-type]
+        return cls(load, fill, later, step, patience)  # type: ignore[arg-type]
 
     @property
     def rows(self) -> int:

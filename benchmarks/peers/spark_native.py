@@ -9,7 +9,7 @@ from benchmarks.peers.peer import Outcome, Peer, Task
 
 BUCKETS = "explode(array_distinct(array(floor((x - 10) / 20), floor((x + 10) / 20)))) AS bucket"
 TOGETHER = 5
-"""Steps a micro-batch: of 1, 5 and 10 s that of 5 and 10 s were its best in `benchmarks/results/spark-sustained.md`."""
+"""Steps a micro-batch. Not tuned, nor is the state store: `benchmarks/spark/sustained.py` seeks the best of both."""
 
 
 def build(left: DataFrame, right: DataFrame, task: Task) -> DataFrame:

@@ -6,9 +6,9 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
-USUAL := not slow and not browser and not docs
+USUAL := not slow and not browser and not docs and not kafka
 
-.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark simulate mutate lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-kafka test-spark simulate mutate lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,12 @@ test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, res
 
 test-browser: $(INSTALLED) ## the tests of pages, in Chromium (Debian: apt install chromium); skipped without it
 	$(PY) -m pytest -m browser tests/browser $(ARGS)
+
+# On a release whose connector is on Maven with all that it needs: KAFKA_SPARK=4.0.0
+KAFKA_SPARK := 4.0.0
+
+test-kafka: ## the tests with a Kafka broker, fetched by mvn; skipped where it cannot be had
+	$(MAKE) test-spark SPARK=$(KAFKA_SPARK) ARGS="-m kafka --durations=0 $(ARGS)"
 
 # Other releases of Spark: everything else as pinned
 SPARK := 4.0.5

@@ -31,6 +31,7 @@ def join(
     select: Sequence[str] | None = None,
     layout: Layout | Literal["auto"] = "auto",
     ordered: bool = False,
+    result_id: bool = False,
     suffixes: tuple[str, str] = ("_l", "_r"),
     name: str = "streamjoin",
 ) -> "DataFrame":
@@ -53,6 +54,9 @@ def join(
         sequence for every way in which the same rows arrive, and after every restart. Each result waits until the
         watermark has passed it. The ties are hashes of whole rows. A shuffle, a sort or a join that follows loses the
         order (``docs/guides/order.md``).
+    :param result_id: a column `result_id` more: the hashes of both whole rows as 32 hexadecimal digits ("-" for an
+        absent row), the same after every restart, by which the results of an at-least-once sink are told apart. Rows of
+        equal content have equal ones.
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
@@ -175,6 +179,8 @@ def _read_path(verb: str, checkpoint: Any, planned: "Planned") -> str:
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
-    if not isinstance(arguments["ordered"], bool):
-        raise StreamJoinError(f"ordered: got {arguments['ordered']!r}; expected True or False")
-    return {**check_arguments(arguments), "ordered": arguments["ordered"]}
+    flags = {name: arguments[name] for name in ("ordered", "result_id")}
+    for name, given in flags.items():
+        if not isinstance(given, bool):
+            raise StreamJoinError(f"{name}: got {given!r}; expected True or False")
+    return {**check_arguments(arguments), **flags}

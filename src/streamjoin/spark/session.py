@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import ANY_MASTER, read_options, read_setting, read_submitted
 from streamjoin.spark.java import ensure_java
+from streamjoin.spark.packages import add_packages, check_packages
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
 SessionOrBuilder = TypeVar("SessionOrBuilder", SparkSession, SparkSession.Builder)
@@ -20,12 +22,14 @@ def session(
     master: str | None = None,
     partitions: int | None = None,
     conf: dict[str, str] | None = None,
+    packages: Sequence[str] = (),
 ) -> SparkSession:
     """A local Spark session set up for joins; where one runs, that one, with what joins of streams need added.
 
     What a running session, ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for what is given here. Else
     `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the number of shuffle
-    partitions, is one per core. `conf` holds any other settings of Spark.
+    partitions, is one per core. `conf` holds any other settings of Spark. `packages` are connectors
+    that Spark fetches from Maven, by name: "kafka".
 
     >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
     '2'
@@ -34,7 +38,7 @@ def session(
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
     if SparkSession.getActiveSession() is None:
-        spark = _make_session(app_name, master, given)
+        spark = _make_session(app_name, master, add_packages(given, packages))
     else:
         spark = configure(SparkSession.builder.getOrCreate())
         if master and master != spark.sparkContext.master:
@@ -42,6 +46,8 @@ def session(
                 f"master: a session runs already, on {spark.sparkContext.master}; got {master!r}. Stop it first, "
                 "spark.stop(), or leave out master="
             )
+        if packages:
+            check_packages(dict(spark.sparkContext.getConf().getAll()), packages)
         for name, value in given.items():
             spark.conf.set(name, value)
     for name, value in LOCAL_FILES.items():

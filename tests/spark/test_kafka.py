@@ -103,9 +103,18 @@ def test_secrets_are_not_in_plans(kafka: SparkSession, topic: str, tmp_path: Pat
     send(kafka, topic, [to_json(1, 1, 1)])
     secrets = tmp_path / "kafka.properties"
     secrets.write_text("# ours\nsasl.jaas.config=Module required \\\n  password=hunter2;\nssl.key.password=hunter2\n")
+    with secrets.open("a") as more:
+        more.write("sasl.login.connect.timeout.ms=5000\nclient.id=me\n")  # a number, which Kafka must look up
     rows = sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets)
+    assert "${file:" in rows._jdf.queryExecution().toString()
     assert "hunter2" not in rows._jdf.queryExecution().toString()
-    assert "hunter2" not in sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets, streaming=False)._jdf.toString()
+    batch = sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets, streaming=False)
+    assert "hunter2" not in batch._jdf.queryExecution().toString()
+    assert [row.id for row in batch.collect()] == [1]
+    secrets.write_text("hunter2")
+    with pytest.raises(sj.StreamJoinError, match="not name=value") as unread:
+        sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets)
+    assert "hunter2" not in str(unread.value)
     with pytest.raises(sj.StreamJoinError) as refused:
         sj.kafka.read(kafka, "kafka://me:hunter2@host/topic", schema=SCHEMA)
     assert "hunter2" not in str(refused.value)

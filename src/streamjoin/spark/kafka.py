@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import read_setting
 from streamjoin.spark.packages import find_coordinates
 from streamjoin.sql.select import RESULT_ID, quote_path
 
@@ -24,11 +23,14 @@ _EXTRA = ("key", "headers", "partition", "offset")
 _URL = re.compile(r"kafka://(?P<servers>[^/@\s]+:\d+(?:,[^/@\s]+:\d+)*)/(?P<topic>[A-Za-z0-9._-]{1,249})/?")
 _CORRUPT = "__streamjoin_corrupt"
 _SHOWN = 200  # characters of a bad value
-_REDACTION = "spark.sql.redaction.options.regex"
-_SECRET = r"kafka\.(sasl|ssl)\."  # whose values Spark would show in plans
+_SECRET = re.compile(r"(sasl|ssl)\.(?!mechanism$)")  # Spark shows the values of options in plans
+_PROVIDER = {
+    "kafka.config.providers": "file",
+    "kafka.config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+}
 _TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 
-Config = Mapping[str, str] | str | PathLike[str] | None
+Config = str | PathLike[str] | None
 
 
 class Topic(NamedTuple):
@@ -36,11 +38,6 @@ class Topic(NamedTuple):
 
     servers: str
     name: str
-
-
-def is_topic(url: str) -> bool:
-    """Whether a path of the command line is meant as a topic."""
-    return url.lower().startswith("kafka:")
 
 
 def parse_url(url: str, argument: str = "url") -> Topic:
@@ -60,27 +57,27 @@ def parse_url(url: str, argument: str = "url") -> Topic:
 
 
 def read_config(given: Config = None) -> dict[str, str]:
-    """Kafka's settings: a mapping, or a properties file, by default that which the environment names."""
-    if isinstance(given, Mapping):
-        return {**given}
+    """Kafka's settings of a properties file, as options of Spark's; without one, of that which the environment names.
+
+    What may be secret is no option: Kafka's clients are told to look it up in the file.
+    """
     path = given or os.environ.get(CONFIG)
     if not path:
         return {}
+    place = Path(path).absolute()
     try:
-        text = Path(path).read_text()
+        text = place.read_text()
     except OSError as error:
-        raise StreamJoinError(f"config: cannot read Kafka's settings in {path}: {error.strerror}") from error
-    config = {}
-    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
-    for number, line in enumerate(joined.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped[0] in "#!":
+        raise StreamJoinError(f"config: cannot read Kafka's settings in {place}: {error.strerror}") from error
+    options = {**_PROVIDER}
+    for line in re.sub(r"\\\r?\n[ \t]*", "", text).splitlines():
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not line.strip() or name.startswith(("#", "!")):
             continue
-        name, equals, value = stripped.partition("=")
-        if not equals or not name.strip():
-            raise StreamJoinError(f"config: line {number} of {path} is not name=value (it is not shown here)")
-        config[name.strip()] = value.strip()
-    return config
+        if not equals or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+            raise StreamJoinError(f"config: {place} has a line that is not name=value; it is not shown here")
+        options[f"kafka.{name}"] = f"${{file:{place}:{name}}}" if _SECRET.match(name) else value
+    return options
 
 
 def read(
@@ -103,8 +100,9 @@ def read(
     :param bad: what to do with a value that the schema does not fit: "fail" with an error that shows it, or "keep" it
         in a column ``bad_value``, all columns of the schema NULL. A join drops and counts it, as its time is NULL.
     :param partition: this one alone. One DataFrame for each partition, in a list, is how a lagging one loses no row.
-    :param config: Kafka's own settings, such as ``security.protocol``: a mapping, or a properties file; by default the
-        file that the variable STREAMJOIN_KAFKA_CONFIG names.
+    :param config: a properties file of Kafka's own settings, such as ``security.protocol``; by default the one that
+        the variable STREAMJOIN_KAFKA_CONFIG names. Executors read what begins with ``sasl.`` or ``ssl.`` from the same
+        path, so that no plan or log shows it.
     :param options: of Spark's source, such as ``maxOffsetsPerTrigger``.
     :param streaming: False for a batch of what is there.
     """
@@ -118,7 +116,8 @@ def read(
         raise StreamJoinError(
             f"schema: {clash[0]!r} is a column of the topic's own; rename it, or leave it out of keep"
         )
-    reader = (spark.readStream if streaming else spark.read).format("kafka").options(**_connect(spark, topic, config))
+    reader = (spark.readStream if streaming else spark.read).format("kafka").options(**read_config(config))
+    reader = reader.option("kafka.bootstrap.servers", topic.servers)
     place = ("subscribe", topic.name) if partition is None else ("assign", f'{{"{topic.name}":[{partition}]}}')
     reader = reader.option(*place).option("startingOffsets", "earliest").options(**(options or {}))
     if "headers" in keep:
@@ -142,8 +141,8 @@ def write(results: DataFrame, url: str, *, config: Config = None) -> Any:
     key = F.col(RESULT_ID) if RESULT_ID in results.columns else F.lit(None)
     records = results.select(key.cast("string").alias("key"), value.alias("value"))
     writer: Any = records.writeStream if records.isStreaming else records.write
-    connected = _connect(results.sparkSession, topic, config)
-    return writer.format("kafka").options(**connected).option("topic", topic.name)
+    writer = writer.format("kafka").options(**read_config(config))
+    return writer.option("kafka.bootstrap.servers", topic.servers).option("topic", topic.name)
 
 
 def _parse_values(records: DataFrame, wanted: StructType, keep: list[str], bad: str) -> DataFrame:
@@ -165,15 +164,6 @@ def _parse_values(records: DataFrame, wanted: StructType, keep: list[str], bad: 
         F.coalesce(F.substring("text", 1, _SHOWN), F.lit("NULL")),
     )
     return rows.withColumn("row", F.when(is_bad, F.raise_error(said)).otherwise(F.col("row"))).select(*columns, *keep)
-
-
-def _connect(spark: SparkSession, topic: Topic, config: Config) -> dict[str, str]:
-    """The options by which Spark finds the brokers; from now on its plans do not show what may be secret."""
-    options = {f"kafka.{name.removeprefix('kafka.')}": value for name, value in read_config(config).items()}
-    shown = read_setting(spark, _REDACTION) or ""
-    if options and _SECRET not in shown:
-        spark.conf.set(_REDACTION, f"{shown}|(?i){_SECRET}" if shown else f"(?i){_SECRET}")
-    return {**options, "kafka.bootstrap.servers": topic.servers}
 
 
 def _read_schema(schema: str | StructType) -> StructType:

@@ -57,7 +57,7 @@ log.dirs={home / "data"}
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
-num.partitions=1
+num.partitions=2
 """
     )
     java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{fetch_jars()}/*"]

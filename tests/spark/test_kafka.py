@@ -118,3 +118,24 @@ def test_secrets_are_not_in_plans(kafka: SparkSession, topic: str, tmp_path: Pat
     with pytest.raises(sj.StreamJoinError) as refused:
         sj.kafka.read(kafka, "kafka://me:hunter2@host/topic", schema=SCHEMA)
     assert "hunter2" not in str(refused.value)
+
+
+def run_twice(kafka: SparkSession, url: str, home: Path, partitions: list[int | None]) -> set[tuple[int, int]]:
+    """The pairs of a topic whose second partition comes 40 seconds behind the first, read as these partitions."""
+    left, right = url + "l", url + "r"
+    send(kafka, left, [to_json(50, 50, 0)], partition=0)
+    send(kafka, right, [to_json(10, 10, 0), to_json(50, 50, 0)])
+    for lagging in ([], [to_json(10, 10, 0)]):
+        if lagging:
+            send(kafka, left, lagging, partition=1)
+        sides = [sj.kafka.read(kafka, left, schema=SCHEMA, partition=n) for n in partitions]
+        joined = sj.join(sides, sj.kafka.read(kafka, right, schema=SCHEMA), delay="5 seconds", **JOIN)
+        drain(joined.writeStream.format("parquet").option("path", str(home / "out")), home / "checkpoint")
+    return pairs(kafka.read.parquet(str(home / "out")))
+
+
+def test_a_lagging_partition_loses_rows_unless_it_is_a_stream_of_its_own(
+    kafka: SparkSession, topic: str, tmp_path: Path
+) -> None:
+    assert run_twice(kafka, topic + "one", tmp_path / "one", [None]) == {(50, 50)}
+    assert run_twice(kafka, topic + "each", tmp_path / "each", [0, 1]) == {(10, 10), (50, 50)}

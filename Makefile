@@ -6,10 +6,10 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
-USUAL := not slow and not browser and not docs and not delta
+USUAL := not slow and not browser and not docs and not kafka and not delta
 
-.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark test-delta simulate mutate bench bench-report \
-	bench-flink lint format demo lock clean
+.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark test-kafka test-delta simulate mutate bench \
+	bench-report bench-flink lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,12 @@ test-guarantees: $(INSTALLED) ## the slow tests that CI runs: kills, damage, res
 
 test-browser: $(INSTALLED) ## the tests of pages, in Chromium (Debian: apt install chromium); skipped without it
 	$(PY) -m pytest -m browser tests/browser $(ARGS)
+
+# On a release whose connector is on Maven with all that it needs: KAFKA_SPARK=4.0.0
+KAFKA_SPARK := 4.0.0
+
+test-kafka: ## the tests with a Kafka broker, fetched by mvn; skipped where it cannot be had
+	$(MAKE) test-spark SPARK=$(KAFKA_SPARK) ARGS="-m kafka --durations=0 $(ARGS)"
 
 # Other releases of Spark: everything else as pinned
 SPARK := 4.0.5

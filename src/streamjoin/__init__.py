@@ -16,6 +16,7 @@ from streamjoin.sliding_aggregate import sliding_aggregate
 from streamjoin.spec.window import between, last, tumbling, within
 
 if TYPE_CHECKING:
+    from streamjoin import kafka
     from streamjoin.local.join import LocalJoin
     from streamjoin.report.dashboard import dashboard
     from streamjoin.spark.progress import progress
@@ -40,6 +41,7 @@ __all__ = [
     "flush",
     "geo",
     "join",
+    "kafka",
     "last",
     "progress",
     "session",
@@ -52,6 +54,7 @@ _LATER = {
     "LocalJoin": "streamjoin.local.join",
     "configure": "streamjoin.spark.session",
     "dashboard": "streamjoin.report.dashboard",
+    "kafka": "streamjoin.kafka",
     "progress": "streamjoin.spark.progress",
     "session": "streamjoin.spark.session",
 }
@@ -66,7 +69,8 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(_LATER[name]), name)
+        found = import_module(_LATER[name])
+        return found if name == "kafka" else getattr(found, name)
     except StreamJoinError as missing:
         return partial(_refuse, missing)
 

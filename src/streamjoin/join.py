@@ -33,6 +33,7 @@ def join(
     layout: Layout | Literal["auto"] = "auto",
     ordered: bool = False,
     late: Literal["drop", "keep"] = "drop",
+    result_id: bool = False,
     suffixes: tuple[str, str] = ("_l", "_r"),
     name: str = "streamjoin",
 ) -> "DataFrame":
@@ -58,6 +59,9 @@ def join(
     :param late: "drop", or "keep" for the rows before the watermark and those without a time: each comes out once,
         beside the results, with its reason in `late_reason`, NULL in a result, its `late_side` and the
         `late_watermark` (``docs/guides/late-rows.md``).
+    :param result_id: a column `result_id` more: the hashes of both whole rows as 32 hexadecimal digits ("-" for an
+        absent row), the same after every restart, by which the results of an at-least-once sink are told apart. Rows of
+        equal content have equal ones.
     :param suffixes: for names that both sides have.
     :param name: under which the join reports what it does in ``query.lastProgress.observedMetrics``.
 
@@ -181,6 +185,8 @@ def _read_path(verb: str, checkpoint: Any, planned: "Planned") -> str:
 
 def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `join` as the runtime takes them."""
-    if not isinstance(arguments["ordered"], bool):
-        raise StreamJoinError(f"ordered: got {arguments['ordered']!r}; expected True or False")
-    return {**check_arguments(arguments), "ordered": arguments["ordered"], "late": late_of(arguments["late"])}
+    flags = {name: arguments[name] for name in ("ordered", "result_id")}
+    for name, given in flags.items():
+        if not isinstance(given, bool):
+            raise StreamJoinError(f"{name}: got {given!r}; expected True or False")
+    return {**check_arguments(arguments), **flags, "late": late_of(arguments["late"])}

@@ -19,7 +19,7 @@ import streamjoin as sj
 from streamjoin import reference
 from streamjoin.cli.files import FileJoin
 from streamjoin.reference import Batch
-from streamjoin.spark.compat import VERSION
+from streamjoin.spark.compat import RELEASE, VERSION
 from streamjoin.spark.packages import PACKAGES
 from tests.spark.maven import fetch
 from tests.spark.test_docs import execute
@@ -55,7 +55,7 @@ def expected(parts: int) -> Counter[tuple[int, int]]:
 @pytest.fixture(scope="module")
 def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     scratch = tmp_path_factory.mktemp("delta")
-    fetch(PACKAGES["delta"](VERSION).coordinates, scratch)
+    fetch(PACKAGES["delta"](RELEASE).coordinates, scratch)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

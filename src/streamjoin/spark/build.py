@@ -37,7 +37,10 @@ from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.late import Late
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
-from streamjoin.sql.select import JOIN_TIME, Carried, Field, check_names, find, quote_path, result_fields
+from streamjoin.sql.select import JOIN_TIME, RESULT_ID, Carried, Field, check_names, find, quote_path, result_fields
+
+_TIE = ("__streamjoin_tie",)
+"""The path by which results carry the hash of a whole row."""
 
 
 def plan(
@@ -55,10 +58,11 @@ def plan(
     name: str,
     ordered: bool = False,
     late: Late = "drop",
+    result_id: bool = False,
 ) -> "Planned":
     """Check the arguments of a join of two streaming or two batch inputs."""
     asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)
-    return Planned(asked, how, select, layout, suffixes, ordered=ordered, late=late)
+    return Planned(asked, how, select, layout, suffixes, ordered=ordered, late=late, result_id=result_id)
 
 
 @dataclass
@@ -93,6 +97,7 @@ class Planned:
         *,
         ordered: bool = False,
         late: Late = "drop",
+        result_id: bool = False,
     ) -> None:
         self.spark, self.inputs, self.window, self._name = asked.spark, asked.inputs, asked.window, asked.name
         inputs, window = asked.inputs, asked.window
@@ -101,6 +106,10 @@ class Planned:
         self.late_columns = late_columns.COLUMNS if late == "keep" else ()
         schemas = {side: inputs[side].schema for side in SIDES}
         needed = self._choose_columns(select, suffixes, how)
+        self._ties = [Carried(side, _TIE, LongType()) for side in sides_of(how)] if result_id else []
+        if result_id:
+            needed += self._ties
+            check_names([*(field.name for field in self._fields), RESULT_ID])
         for conjunct in self.predicate.residual:
             needed += [find(c.side, c.path, schemas[c.side], "on") for c in sorted(conjunct.exact.columns, key=str)]
         self.carried: dict[Side, list[Carried]] = {
@@ -202,7 +211,12 @@ class Planned:
             kept = f"CASE WHEN {late_columns.REASON} IS NULL THEN {passes} ELSE true END"
             rows = rows.where(kept if self.late_columns else passes)
         names = [f"{self._write_field(f)} AS {quote_path([f.name])}" for f in self._fields]
-        return rows.selectExpr(*names, JOIN_TIME, *self.late_columns)
+        return rows.selectExpr(*names, JOIN_TIME, *self._write_id(), *self.late_columns)
+
+    def _write_id(self) -> list[str]:
+        """The id of a result, if it is asked for: the ties of its rows in hexadecimal digits, "-" for an absent one."""
+        ties = [f"coalesce(lpad(lower(hex({self._internal_name(tie)})), 16, '0'), '-')" for tie in self._ties]
+        return [f"concat({', '.join(ties)}) AS {RESULT_ID}"] if ties else []
 
     def _prepare(self, side: Side) -> tuple[DataFrame, Source]:
         """One side as its emitter is given it: payload, keys, time, a hash of the whole row.
@@ -213,7 +227,9 @@ class Planned:
         source = self.inputs[side]
         condition = " AND ".join(f"({to_sql(part, _name_plainly)})" for part in self.filters[side])
         columns = _Columns([])
-        payload = tuple(columns.add(quote_path(carried.path)) for carried in self.carried[side])
+        for carried in self.carried[side]:
+            if carried.path != _TIE:
+                columns.add(quote_path(carried.path))
 
         own = [c for c in self.predicate.conjuncts if isinstance(c, OneSided) and c.side == side]
 
@@ -232,6 +248,9 @@ class Planned:
         plain = quote_path([source.time])  # its microseconds, as Arrow holds them
         time = columns.add(plain if plain in columns.sql else source.micros)
         route = columns.add(hash_row(side, source.schema))
+        payload = tuple(
+            route if carried.path == _TIE else columns.add(quote_path(carried.path)) for carried in self.carried[side]
+        )
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from streamjoin.errors import StreamJoinError
 
-Version = tuple[int, ...]
-
+PACKAGES_SETTING = "spark.jars.packages"
 SHIPPED = (
     "com.fasterxml.jackson.core",
     "com.github.luben",
@@ -27,14 +26,19 @@ class Package:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def _find_delta(version: Version) -> Package:
-    if not (4, 0) <= version <= (4, 2):
+def _find_kafka(release: str) -> Package:
+    return Package(f"org.apache.spark:spark-sql-kafka-0-10_2.13:{release}")
+
+
+def _find_delta(release: str) -> Package:
+    version = ".".join(release.split(".")[:2])
+    if version not in ("4.0", "4.1", "4.2"):
         raise StreamJoinError(
-            f'packages: "delta" is for Spark 4.0 to 4.2, and this is Spark {_write(version)}, for which Delta has no '
-            "release that was tested"
+            f'packages: "delta" is for Spark 4.0 to 4.2, and this is Spark {version}, for which Delta has no release '
+            "that was tested"
         )
     return Package(
-        f"io.delta:delta-spark_{_write(version)}_2.13:4.4.0",
+        f"io.delta:delta-spark_{version}_2.13:4.4.0",
         {
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -42,24 +46,28 @@ def _find_delta(version: Version) -> Package:
     )
 
 
-PACKAGES: dict[str, Callable[[Version], Package]] = {"delta": _find_delta}
-"""Each by the name that `session` takes; what there is for a Spark of this version, major and minor."""
+PACKAGES: dict[str, Callable[[str], Package]] = {"kafka": _find_kafka, "delta": _find_delta}
+"""Each by the name that `session` takes; what there is for a release of Spark, all of which have Scala 2.13."""
 
 
-def find_settings(names: Sequence[str], version: Version, given: Mapping[str, str] | None = None) -> dict[str, str]:
+def find_settings(names: Sequence[str], release: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
     """The settings of a session that has these packages, beside those that are `given`; lists are put together.
 
-    >>> find_settings(["delta"], (4, 2))["spark.jars.packages"]
+    >>> find_settings(["delta"], "4.2.0")["spark.jars.packages"]
     'io.delta:delta-spark_4.2_2.13:4.4.0'
     """
+    if isinstance(names, str):
+        raise StreamJoinError(
+            f"packages: got {names!r}; expected a list of names among {', '.join(map(repr, PACKAGES))}"
+        )
     if unknown := [name for name in names if name not in PACKAGES]:
         raise StreamJoinError(f"packages: got {unknown[0]!r}; expected names among {', '.join(map(repr, PACKAGES))}")
     settings = dict(given or {})
     if not names:
         return settings
-    found = [PACKAGES[name](version) for name in dict.fromkeys(names)]
+    found = [PACKAGES[name](release) for name in dict.fromkeys(names)]
     lists = {
-        "spark.jars.packages": [package.coordinates for package in found],
+        PACKAGES_SETTING: [package.coordinates for package in found],
         "spark.jars.excludes": [f"{group}:*" for group in SHIPPED],
     }
     for package in found:
@@ -72,7 +80,3 @@ def find_settings(names: Sequence[str], version: Version, given: Mapping[str, st
         own = [value for value in settings.get(name, "").split(",") if value]
         settings[name] = ",".join(dict.fromkeys([*own, *values]))
     return settings
-
-
-def _write(version: Version) -> str:
-    return ".".join(map(str, version))

@@ -14,6 +14,7 @@ from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.sql.pointer import suggest_or_list
 
 JOIN_TIME = "join_time"
+RESULT_ID = "result_id"
 Path = tuple[str, ...]
 
 

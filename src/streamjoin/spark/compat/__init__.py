@@ -19,7 +19,8 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.types import DataType
 
-VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+RELEASE = pyspark.__version__
+VERSION = tuple(int(part) for part in RELEASE.split(".")[:2])
 """Of the client; Spark's own rules let a Connect client differ from its server, which then has the last word."""
 
 UTC = "UTC"

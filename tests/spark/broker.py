@@ -1,0 +1,93 @@
+"""A Kafka broker for tests: one process in KRaft mode, on loopback, its data in a directory of the test's."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+KAFKA = "3.9.1"
+SLF4J = "1.7.36"
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>broker</artifactId>
+<version>1</version><dependencies>{}</dependencies></project>"""
+_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
+_PATIENCE_SECONDS = 120.0
+
+
+def fetch_jars() -> Path:
+    """The broker's jars, fetched by `mvn` once a machine; without them the test is skipped."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "streamjoin-tests", f"kafka-{KAFKA}")
+    if home.is_dir():
+        return home
+    if not (mvn := shutil.which("mvn")):
+        pytest.skip("no mvn on the PATH to fetch a Kafka broker with")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
+        wanted = ("org.apache.kafka", "kafka_2.13", KAFKA), ("org.slf4j", "slf4j-nop", SLF4J)
+        Path(scratch, "pom.xml").write_text(_POM.format("".join(_DEPENDENCY.format(*one) for one in wanted)))
+        command = [mvn, "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
+        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"mvn cannot fetch a Kafka broker: {done.stdout[-500:]}")
+        with suppress(OSError):  # another process was first
+            Path(scratch, "jars").rename(home)
+    return home
+
+
+@contextmanager
+def broker(home: Path) -> Iterator[str]:
+    """A running broker: its host and port."""
+    ports = find_ports(2)
+    settings = home / "server.properties"
+    settings.write_text(
+        f"""process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{ports[1]}
+listeners=PLAINTEXT://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]}
+advertised.listeners=PLAINTEXT://127.0.0.1:{ports[0]}
+controller.listener.names=CONTROLLER
+log.dirs={home / "data"}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+num.partitions=2
+"""
+    )
+    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{fetch_jars()}/*"]
+    format = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings)]
+    subprocess.run([*java, *format], check=True, capture_output=True)
+    with (home / "broker.log").open("wb") as log:
+        process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while not _answers(ports[0]):
+            assert process.poll() is None, (home / "broker.log").read_text()
+            assert time.monotonic() < until, "the broker does not answer"
+            time.sleep(0.2)
+        yield f"127.0.0.1:{ports[0]}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def find_ports(count: int) -> list[int]:
+    """Ports of loopback that are free now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False

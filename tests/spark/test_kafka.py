@@ -1,0 +1,141 @@
+"""Topics of a real broker as inputs and sink of a join, in a session that fetched Spark's connector by its name."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from tests.spark.broker import broker
+
+pytestmark = pytest.mark.kafka
+
+SCHEMA = "ts TIMESTAMP, id BIGINT, x INT"
+JOIN: dict[str, Any] = {"on": "abs(l.x - r.x) <= 1", "window": sj.within("5 seconds"), "time": "ts"}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with broker(tmp_path_factory.mktemp("broker")) as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def kafka(servers: str) -> Iterator[SparkSession]:
+    """A session with the connector; one that cannot be had is a reason to skip."""
+    conf = {"spark.sql.session.timeZone": "UTC"}
+    try:
+        spark = sj.session("kafka tests", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
+    except PySparkException as error:
+        if "JAVA_GATEWAY_EXITED" not in str(error):
+            raise
+        pytest.skip("Spark cannot fetch its Kafka connector for this release from Maven")
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def topic(servers: str) -> str:
+    return f"kafka://{servers}/t{uuid4().hex}"
+
+
+def send(spark: SparkSession, url: str, values: list[str], partition: int = 0) -> None:
+    place, name = url.removeprefix("kafka://").split("/")
+    rows = spark.createDataFrame(
+        [("k", value, partition) for value in values], "key string, value string, partition int"
+    )
+    rows.coalesce(1).write.format("kafka").option("kafka.bootstrap.servers", place).option("topic", name).save()
+
+
+def to_json(second: int, id: int, x: int) -> str:
+    return json.dumps({"ts": f"2026-01-05T09:30:{second:02}.000001Z", "id": id, "x": x})
+
+
+def drain(writer: Any, checkpoint: Path) -> None:
+    writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+
+
+def pairs(rows: DataFrame) -> set[tuple[int, int]]:
+    return {(row.id_l, row.id_r) for row in rows.collect()}
+
+
+RESULTS = (
+    "ts_l TIMESTAMP, id_l BIGINT, x_l INT, ts_r TIMESTAMP, id_r BIGINT, x_r INT, join_time TIMESTAMP, result_id STRING"
+)
+
+
+def test_a_join_of_two_topics_goes_into_a_third_and_on_from_its_offsets(
+    kafka: SparkSession, topic: str, tmp_path: Path
+) -> None:
+    left, right, out = topic + "l", topic + "r", topic + "o"
+    rows = {url: [(n % 50, n, n * step % 13) for n in range(60)] for url, step in ((left, 5), (right, 7))}
+    wanted = {(l[1], r[1]) for l in rows[left] for r in rows[right] if abs(l[2] - r[2]) <= 1 and abs(l[0] - r[0]) <= 5}
+    for start in (0, 30):  # a second run goes on from the offsets of the first
+        for url in (left, right):
+            send(kafka, url, [to_json(*row) for row in rows[url][start : start + 30]])
+        sides = [sj.kafka.read(kafka, url, schema=SCHEMA) for url in (left, right)]
+        drain(sj.kafka.write(sj.join(*sides, delay="1 hour", result_id=True, **JOIN), out), tmp_path)
+    found = sj.kafka.read(kafka, out, schema=RESULTS, keep=["key"], streaming=False)
+    assert found.where("decode(key, 'utf-8') <> result_id OR key IS NULL").count() == 0
+    assert found.count() == found.select("result_id").distinct().count() == len(wanted)
+    assert pairs(found) == wanted
+    assert found.where("join_time = greatest(ts_l, ts_r)").count() == len(wanted), "microseconds are lost"
+
+
+def test_a_bad_value_is_shown_with_its_place_or_kept(kafka: SparkSession, topic: str, tmp_path: Path) -> None:
+    send(kafka, topic, [to_json(1, 1, 1), '{"ts": "2026-01-05T09:30:00Z", "x": "many"}', "no json", to_json(2, 2, 2)])
+    rows = sj.kafka.read(kafka, topic, schema=SCHEMA)
+    with pytest.raises(StreamingQueryException, match=r'partition 0, offset 1: .*"x": "many"'):
+        drain(rows.writeStream.format("noop"), tmp_path)
+    kept = sj.kafka.read(kafka, topic, schema=SCHEMA, bad="keep", keep=["offset"], streaming=False)
+    found = [(row.offset, row.id, row.bad_value) for row in kept.orderBy("offset").collect()]
+    assert [(offset, id) for offset, id, _ in found] == [(0, 1), (1, None), (2, None), (3, 2)]
+    assert [value is None for *_, value in found] == [True, False, False, True]
+    assert kept.where("bad_value IS NOT NULL AND ts IS NOT NULL").count() == 0
+
+
+def test_secrets_are_not_in_plans(kafka: SparkSession, topic: str, tmp_path: Path) -> None:
+    send(kafka, topic, [to_json(1, 1, 1)])
+    secrets = tmp_path / "kafka.properties"
+    secrets.write_text("# ours\nsasl.jaas.config=Module required \\\n  password=hunter2;\nssl.key.password=hunter2\n")
+    with secrets.open("a") as more:
+        more.write("sasl.login.connect.timeout.ms=5000\nclient.id=me\n")  # a number, which Kafka must look up
+    rows = sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets)
+    assert "${file:" in rows._jdf.queryExecution().toString()
+    assert "hunter2" not in rows._jdf.queryExecution().toString()
+    batch = sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets, streaming=False)
+    assert "hunter2" not in batch._jdf.queryExecution().toString()
+    assert [row.id for row in batch.collect()] == [1]
+    secrets.write_text("hunter2")
+    with pytest.raises(sj.StreamJoinError, match="not name=value") as unread:
+        sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets)
+    assert "hunter2" not in str(unread.value)
+    with pytest.raises(sj.StreamJoinError) as refused:
+        sj.kafka.read(kafka, "kafka://me:hunter2@host/topic", schema=SCHEMA)
+    assert "hunter2" not in str(refused.value)
+
+
+def run_twice(kafka: SparkSession, url: str, home: Path, partitions: list[int | None]) -> set[tuple[int, int]]:
+    """The pairs of a topic whose second partition comes 40 seconds behind the first, read as these partitions."""
+    left, right = url + "l", url + "r"
+    send(kafka, left, [to_json(50, 50, 0)], partition=0)
+    send(kafka, right, [to_json(10, 10, 0), to_json(50, 50, 0)])
+    for lagging in ([], [to_json(10, 10, 0)]):
+        if lagging:
+            send(kafka, left, lagging, partition=1)
+        sides = [sj.kafka.read(kafka, left, schema=SCHEMA, partition=n) for n in partitions]
+        joined = sj.join(sides, sj.kafka.read(kafka, right, schema=SCHEMA), delay="5 seconds", **JOIN)
+        drain(joined.writeStream.format("parquet").option("path", str(home / "out")), home / "checkpoint")
+    return pairs(kafka.read.parquet(str(home / "out")))
+
+
+def test_a_lagging_partition_loses_rows_unless_it_is_a_stream_of_its_own(
+    kafka: SparkSession, topic: str, tmp_path: Path
+) -> None:
+    assert run_twice(kafka, topic + "one", tmp_path / "one", [None]) == {(50, 50)}
+    assert run_twice(kafka, topic + "each", tmp_path / "each", [0, 1]) == {(10, 10), (50, 50)}

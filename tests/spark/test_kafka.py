@@ -1,17 +1,23 @@
 """Topics of a real broker as inputs and sink of a join, in a session that fetched Spark's connector by its name."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from streamjoin.spark.compat import RELEASE
+from streamjoin.spark.packages import PACKAGES
 from tests.spark.broker import broker
+from tests.spark.maven import fetch
+from tests.spark.test_docs import blocks
 
 pytestmark = pytest.mark.kafka
 
@@ -26,15 +32,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def kafka(servers: str) -> Iterator[SparkSession]:
+def kafka(servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with the connector; one that cannot be had is a reason to skip."""
+    fetch(PACKAGES["kafka"](RELEASE).coordinates, tmp_path_factory.mktemp("connector"))
     conf = {"spark.sql.session.timeZone": "UTC"}
-    try:
-        spark = sj.session("kafka tests", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
-    except PySparkException as error:
-        if "JAVA_GATEWAY_EXITED" not in str(error):
-            raise
-        pytest.skip("Spark cannot fetch its Kafka connector for this release from Maven")
+    spark = sj.session("kafka tests", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
     yield spark
     spark.stop()
 
@@ -139,3 +141,31 @@ def test_a_lagging_partition_loses_rows_unless_it_is_a_stream_of_its_own(
 ) -> None:
     assert run_twice(kafka, topic + "one", tmp_path / "one", [None]) == {(50, 50)}
     assert run_twice(kafka, topic + "each", tmp_path / "each", [0, 1]) == {(10, 10), (50, 50)}
+
+
+def test_the_command_joins_a_topic_with_files_into_a_topic(kafka: SparkSession, topic: str, tmp_path: Path) -> None:
+    left, out, right = topic + "l", topic + "o", tmp_path / "right"
+    right.mkdir()
+    (right / "1.json").write_text("\n".join([to_json(1, 1, 5), to_json(2, 2, 9)]))
+    send(kafka, left, [to_json(3, 10, 5), to_json(3, 11, 9), to_json(3, 12, 7)])
+    line = ["run", "--left", left, "--left-schema", SCHEMA, "--right", str(right), "--right-schema", SCHEMA]
+    line += ["--on", "abs(l.x - r.x) <= 1", "--within", "5 seconds", "--time", "ts", "--delay", "1 minute", "--once"]
+    line += ["--out", out, "--checkpoint", str(tmp_path / "checkpoint")]
+    done = subprocess.run([sys.executable, "-m", "streamjoin", *line], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "2 matches found" in done.stdout
+    found = sj.kafka.read(kafka, out, schema=RESULTS, keep=["key"], streaming=False)
+    assert pairs(found) == {(10, 1), (11, 2)}
+    assert found.where("decode(key, 'utf-8') = result_id").count() == 2
+
+
+def test_the_guide_does_what_it_says(kafka: SparkSession, servers: str, tmp_path: Path) -> None:
+    for name, column in (("trades", "price"), ("quotes", "ask")):
+        send(kafka, f"kafka://{servers}/{name}", [json.dumps({"ts": "2026-01-05T09:30:00Z", "sym": "A", column: 20.1})])
+    (program,) = (content for language, content in blocks("docs/guides/kafka.md") if language == "python")
+    exec(program.replace("broker:9092", servers).replace('"checkpoint"', repr(str(tmp_path / "checkpoint"))), {})
+    for query in kafka.streams.active:
+        query.processAllAvailable()
+        query.stop()
+    found = sj.kafka.read(kafka, f"kafka://{servers}/near", schema="price DOUBLE, ask DOUBLE", streaming=False)
+    assert [tuple(row) for row in found.collect()] == [(20.1, 20.1)]

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
+from streamjoin.cli.inputs import KAFKA, is_topic
 from streamjoin.cli.late import check_sink, split_into
 from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
@@ -23,6 +24,7 @@ from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
 from streamjoin.join import check, explain, flush, join
+from streamjoin.spark import kafka
 from streamjoin.spark.jvm import read_file, write_file
 from streamjoin.spark.progress import Progress
 from streamjoin.spec.duration import UNITS, microseconds
@@ -54,6 +56,8 @@ class FileJoin:
     late: str | None = None
     """Where rows go that the join drops; None for nowhere."""
     out_format: str | None = None
+    kafka_config: str | None = None
+    """The file of settings for Kafka's clients."""
 
     @property
     def _checkpoint(self) -> str:
@@ -108,17 +112,18 @@ class FileJoin:
         """Run the query and show what it does."""
         format = choose_format(self.out, self.out_format, self.formats[0])
         options = _HEADER.get(format, {})
-        writer = result.writeStream
-        if self.late:
-            writer = writer.foreachBatch(split_into(self.out, self.late, format, options))
+        if is_topic(self.out):
+            writer = kafka.write(result, self.out, config=self.kafka_config)
+        elif self.late:
+            writer = result.writeStream.foreachBatch(split_into(self.out, self.late, format, options))
         else:
-            writer = writer.options(**options)
+            writer = result.writeStream.options(**options)
         writer = writer.option("checkpointLocation", self._checkpoint)
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=_in_milliseconds(self.trigger))
-        if self.late:
+        if self.late or is_topic(self.out):
             query = writer.start()
         else:
             query = start(result.sparkSession, writer, self.out, self._checkpoint, format)
@@ -159,6 +164,8 @@ class FileJoin:
         for path, format, frame, time in sides:
             if keeps_schema(format):
                 rows = read_stored(spark.read, path, format)
+            elif format == KAFKA:
+                rows = kafka.read(spark, path, schema=frame.schema, config=self.kafka_config, streaming=False)
             else:
                 rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
             latest.append(rows.select(F.max(F.unix_micros(quote_path([find_zoned(frame, time) or time])))).first())
@@ -195,6 +202,8 @@ class FileJoin:
         console.print(f"{named:<5} {path}: {columns}{remembered}", highlight=False, soft_wrap=True)
         if stored is not None:
             return stored
+        if format == KAFKA:
+            return kafka.read(spark, path, schema=schema, config=self.kafka_config)
         return spark.readStream.format(format).options(**_HEADER.get(format, {})).schema(schema).load(path)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
 
-DELTA, TABLE = "delta", "table"
+DELTA, KAFKA, TABLE = "delta", "kafka", "table"
 FILES = ("parquet", "csv", "json", "orc")
 FORMATS = (*FILES, DELTA)
 _EXTENSIONS = {**{f".{name}": name for name in FILES}, ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
-_PREFIX = f"{TABLE}:"
+_PREFIX, _TOPIC = f"{TABLE}:", f"{KAFKA}://"
 _PATTERN = set("*?[]{}")
 
 
@@ -73,12 +73,17 @@ def find_table(path: str) -> str | None:
     return path.removeprefix(_PREFIX) if path.startswith(_PREFIX) else None
 
 
-def check_tables(left: str, right: str, out: str, checkpoint: str | None) -> None:
-    """Refuse a table without a name, and one for results without a checkpoint."""
+def is_topic(path: str) -> bool:
+    """Whether a topic of Kafka's is given in place of a directory."""
+    return path.startswith(_TOPIC)
+
+
+def check_places(left: str, right: str, out: str, checkpoint: str | None) -> None:
+    """Refuse a table without a name, and a table or topic for results without a checkpoint."""
     for named, path in (("left", left), ("right", right), ("out", out)):
         if find_table(path) == "":
             raise StreamJoinError(f"--{named}: got {path!r}; expected the name of a table, such as table:db.name")
-    if find_table(out) and not checkpoint:
+    if (find_table(out) or is_topic(out)) and not checkpoint:
         raise StreamJoinError(f"--checkpoint: {out} has no directory of its own to keep it in; give --checkpoint PATH")
 
 
@@ -89,6 +94,13 @@ def find_format(directory: Directory, given: str | None, *, has_schema: bool) ->
     """
     if find_table(directory.path):
         return TABLE
+    if is_topic(directory.path):
+        if not has_schema:
+            raise StreamJoinError(
+                f"--{directory.named}-schema: {directory.path} has none of its own; give the columns of its "
+                f'JSON values, such as --{directory.named}-schema "ts TIMESTAMP, id BIGINT"'
+            )
+        return KAFKA
     directory.check()
     empty = directory.is_local and not any(directory.files())
     if empty and not has_schema:

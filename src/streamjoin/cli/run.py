@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from streamjoin.cli.inputs import DELTA, FILES, FORMATS, TABLE, Directory, check_tables, find_format, find_table
+from streamjoin.cli.inputs import (
+    DELTA,
+    FILES,
+    FORMATS,
+    KAFKA,
+    TABLE,
+    Directory,
+    check_places,
+    find_format,
+    find_table,
+    is_topic,
+)
 from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
 from streamjoin.cli.remember import is_remembered
 from streamjoin.errors import StreamJoinError
@@ -56,8 +67,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     type=click.Path(dir_okay=False),
     help="A TOML file with the same options.",
 )
-@click.option("--left", required=True, metavar="PATH", help="Directory of the left stream, or table:db.name.")
-@click.option("--right", required=True, metavar="PATH", help="Directory of the right stream, or table:db.name.")
+@click.option(
+    "--left",
+    required=True,
+    metavar="PATH",
+    help="Directory of the left stream, table:db.name or kafka://host:port/topic.",
+)
+@click.option("--right", required=True, metavar="PATH", help="Directory of the right stream, or likewise.")
 @click.option("--on", "on", metavar="SQL", help="The condition, over columns of l and r.")
 @click.option("--within", "within_", metavar="TIME", help='How far apart, such as "5 minutes".')
 @click.option("--between", "between_", nargs=2, metavar="LOWER UPPER", help="Bounds on the right time less the left.")
@@ -65,7 +81,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--last", "last_", type=int, metavar="N", help="Among the last N rows; alone or with a window of time.")
 @click.option("--time", required=True, metavar="COLUMN[,COLUMN]", help="Event time: of both sides, or left,right.")
 @click.option("--delay", required=True, metavar="TIME[,TIME]", help="How late rows may come.")
-@click.option("--out", required=True, metavar="PATH", help="Directory for the results, or table:db.name.")
+@click.option("--out", required=True, metavar="PATH", help="Directory for the results, or likewise.")
 @click.option(
     "--format",
     "format_",
@@ -109,7 +125,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option(
     "--late", metavar="PATH", help="Directory for rows that the join drops: late ones, and those without a time."
 )
-@click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint; of a table to be given.")
+@click.option("--checkpoint", metavar="PATH", help="By default OUT/_checkpoint; of a table or topic to be given.")
+@click.option(
+    "--kafka-config",
+    metavar="FILE",
+    help="Properties of Kafka's clients, credentials among them; by default what STREAMJOIN_KAFKA_CONFIG names.",
+)
 @click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
 @click.option("--flush", is_flag=True, help="With --once: in the end emit what still waits.")
@@ -134,16 +155,19 @@ def run(
     need_spark()
     from streamjoin.cli.files import FileJoin, find_checkpoint, waits
     from streamjoin.cli.verbs import check_durations, read_verb
+    from streamjoin.join import join
 
     try:
         verb, arguments = read_verb(o)
+        if verb is join and is_topic(o["out"]):
+            arguments["result_id"] = True
         if o["flush"] and not (o["once"] and waits(verb, arguments)):
             raise click.UsageError(
                 "--flush is for --once with --how left, right, full or left_anti, with --ordered, --last, --aggregate "
                 "or --asof: in other joins nothing waits"
             )
         check_durations("--trigger", o["trigger"])
-        check_tables(o["left"], o["right"], o["out"], o["checkpoint"])
+        check_places(o["left"], o["right"], o["out"], o["checkpoint"])
         schemas = o["left_schema"], o["right_schema"]
         knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
         left, right = (
@@ -153,7 +177,7 @@ def run(
         for named, format, schema in zip(("left", "right"), (left, right), schemas, strict=True):
             if schema and format in (DELTA, TABLE):
                 raise StreamJoinError(f"--{named}-schema: {o[named]} has a schema of its own; leave the option out")
-        if o["late"] and (find_table(o["out"]) or DELTA in (o["format_"], left)):
+        if o["late"] and (find_table(o["out"]) or is_topic(o["out"]) or DELTA in (o["format_"], left)):
             raise StreamJoinError(
                 f"--late: every micro-batch writes files of its own, in {o['out']} too; expected --out to be a "
                 f"directory of {', '.join(FILES)}"
@@ -163,8 +187,8 @@ def run(
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger", "late")}
-        told = {"schemas": schemas, "verb": verb, "arguments": arguments, "out_format": o["format_"]}
-        job = FileJoin(**given, **told, formats=(left, right))
+        told = {"schemas": schemas, "verb": verb, "out_format": o["format_"], "kafka_config": o["kafka_config"]}
+        job = FileJoin(**given, **told, arguments=arguments, formats=(left, right))
         if explain:
             job.explain(spark, console)
         else:
@@ -178,5 +202,8 @@ def run(
         master=master,
         partitions=partitions,
         dashboard=dashboard,
-        packages=[DELTA] if DELTA in (o["format_"], left, right) else [],
+        packages=[
+            *([DELTA] if DELTA in (o["format_"], left, right) else []),
+            *([KAFKA] if KAFKA in (left, right) or is_topic(o["out"]) else []),
+        ],
     )

@@ -1,6 +1,7 @@
-"""Inputs and results of ``streamjoin run`` that keep their schema themselves: tables of a catalog, and Delta's.
+"""Inputs and results of ``streamjoin run`` that are no directories of files: tables of a catalog, Delta's, topics.
 
-A table is named ``table:db.name``; which catalog that is in is the session's affair (``spark-defaults.conf``).
+A table is named ``table:db.name``; which catalog that is in is the session's affair (``spark-defaults.conf``). Tables
+keep their schema themselves.
 """
 
 import json
@@ -11,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
-from streamjoin.cli.inputs import DELTA, TABLE, find_table
+from streamjoin.cli.inputs import DELTA, KAFKA, TABLE, find_table
 from streamjoin.spark.jvm import read_file
 from streamjoin.sql.select import quote_path
 
@@ -73,7 +74,7 @@ def choose_format(out: str, given: str | None, left: str) -> str:
     >>> choose_format("out", None, "json"), choose_format("out", None, "table"), choose_format("table:a", None, "csv")
     ('json', 'parquet', 'parquet')
     """
-    return given or (_DEFAULT if left == TABLE or (find_table(out) and left != DELTA) else left)
+    return given or (_DEFAULT if left in (KAFKA, TABLE) or (find_table(out) and left != DELTA) else left)
 
 
 def _find_provider(spark: SparkSession, name: str) -> str | None:

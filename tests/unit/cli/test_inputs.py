@@ -91,3 +91,20 @@ def test_a_table_needs_a_name_and_for_results_a_checkpoint(arguments: list[str],
     told = CliRunner().invoke(main, [*RUN, *arguments])
     assert told.exit_code == 2
     assert said in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--left=kafka://h:1/t", "--right=."], "--left-schema: kafka://h:1/t has none of its own"),
+        (["--left=.", "--right=.", "--out=kafka://h:1/t"], "--checkpoint: kafka://h:1/t has no directory"),
+        (
+            ["--left=table:a", "--right=table:a", "--late=x", "--out=kafka://h:1/t", "--checkpoint=c"],
+            "--late: every micro-batch writes files of its own",
+        ),
+    ],
+)
+def test_a_topic_needs_a_schema_and_for_results_a_checkpoint(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, [*RUN, *arguments])
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.replace("\u2502", " ").split())

@@ -1,7 +1,6 @@
 """A Kafka broker for tests: one process in KRaft mode, on loopback, its data in a directory of the test's."""
 
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -10,34 +9,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pytest
+from tests.spark.maven import copy_jars
 
 KAFKA = "3.9.1"
-SLF4J = "1.7.36"
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
-_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>broker</artifactId>
-<version>1</version><dependencies>{}</dependencies></project>"""
+_JARS = [f"org.apache.kafka:kafka_2.13:{KAFKA}", "org.slf4j:slf4j-nop:1.7.36"]
 _CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 _PATIENCE_SECONDS = 120.0
 
 
 def fetch_jars() -> Path:
-    """The broker's jars, fetched by `mvn` once a machine; without them the test is skipped."""
+    """The broker's jars, fetched once a machine; without them the test is skipped."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "streamjoin-tests", f"kafka-{KAFKA}")
-    if home.is_dir():
-        return home
-    if not (mvn := shutil.which("mvn")):
-        pytest.skip("no mvn on the PATH to fetch a Kafka broker with")
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
-        wanted = ("org.apache.kafka", "kafka_2.13", KAFKA), ("org.slf4j", "slf4j-nop", SLF4J)
-        Path(scratch, "pom.xml").write_text(_POM.format("".join(_DEPENDENCY.format(*one) for one in wanted)))
-        command = [mvn, "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
-        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"mvn cannot fetch a Kafka broker: {done.stdout[-500:]}")
-        with suppress(OSError):  # another process was first
-            Path(scratch, "jars").rename(home)
+    if not home.is_dir():
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
+            jars = copy_jars(_JARS, Path(scratch))
+            with suppress(OSError):  # another process was first
+                jars.rename(home)
     return home
 
 

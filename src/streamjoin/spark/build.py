@@ -227,9 +227,8 @@ class Planned:
         source = self.inputs[side]
         condition = " AND ".join(f"({to_sql(part, _name_plainly)})" for part in self.filters[side])
         columns = _Columns([])
-        for carried in self.carried[side]:
-            if carried.path != _TIE:
-                columns.add(quote_path(carried.path))
+        tie = hash_row(side, source.schema)
+        payload = tuple(columns.add(tie if c.path == _TIE else quote_path(c.path)) for c in self.carried[side])
 
         own = [c for c in self.predicate.conjuncts if isinstance(c, OneSided) and c.side == side]
 
@@ -247,10 +246,7 @@ class Planned:
             keys.append(KeySource(key.type, columns.add(sql), hashes))
         plain = quote_path([source.time])  # its microseconds, as Arrow holds them
         time = columns.add(plain if plain in columns.sql else source.micros)
-        route = columns.add(hash_row(side, source.schema))
-        payload = tuple(
-            route if carried.path == _TIE else columns.add(quote_path(carried.path)) for carried in self.carried[side]
-        )
+        route = columns.add(tie)
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")

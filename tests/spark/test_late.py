@@ -104,3 +104,11 @@ def test_what_cannot_be_kept_is_refused(spark: SparkSession) -> None:
         sj.join(rows, rows.drop("late_reason"), late="sink", **given)
     with pytest.raises(sj.StreamJoinError, match="two columns named 'late_reason'"):
         sj.join(rows, rows.drop("late_reason"), late="keep", **given)
+
+
+def test_what_spark_decides_after_the_join_does_not_drop_kept_rows(spark: SparkSession, tmp_path: Path) -> None:
+    left = feed(tmp_path, "ts timestamp, x int", LEFT).table(spark)
+    right = feed(tmp_path, "ts timestamp, a int", RIGHT).table(spark)
+    given = ARGUMENTS | {"on": "l.x = r.a AND soundex(concat(l.x, r.a)) = '11'"}
+    rows = sj.join(left, right, late="keep", **given).collect()
+    assert Counter(row["late_reason"] for row in rows) == {"no time": 3, None: 3}

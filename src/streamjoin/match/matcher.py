@@ -141,6 +141,18 @@ class Matcher:
             pairs = refine_all(candidates, others, indices, len(probe))
             yield self.check_pairs(probe_side, probe, segment.rows, pairs, compiled=compiled)
 
+    def order_probes(self, side: Side, probe: Rows, segment: Segment) -> NDArray[np.int64]:
+        """The rows of a block in an order in which neighbours meet neighbours in the index of a segment.
+
+        A block that is cut into pieces for want of room then passes over an index once, not once a piece.
+        """
+        axis = int(segment.index["axes"][0])
+        if axis < 0:
+            return np.arange(len(probe))
+        dimension = self.dimensions[axis]
+        asked = dimension.intervals(side, probe, dimension.values(OTHER[side], segment.rows))
+        return np.argsort(asked.lower, kind="stable")
+
     def _meet_special(
         self,
         probe_side: Side,

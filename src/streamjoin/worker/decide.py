@@ -79,11 +79,14 @@ class Decide:
             store.add(segment)
 
     def _reduce(self, decided: Rows, now: Limit) -> Iterator[pa.RecordBatch]:
-        """Results of decided rows, so many at a time as their matches allow."""
+        """Results of decided rows, so many at a time as their matches allow: those that meet the same rows together."""
         segments = self.stores["r"].segments
         live = sum(now.count_live(segment.rows) for segment in segments)
         self.counters.comparisons += len(decided) * live
         most = self.output.bound_rows(decided)
+        if segments and len(decided) > FIRST_ROWS:
+            largest = max(segments, key=lambda segment: len(segment.rows))
+            decided = decided.take(self.matcher.order_probes("l", decided, largest))
         at, rows = 0, min(FIRST_ROWS, most)
         matchers = [self.matcher]
         while at < len(decided):

@@ -1,7 +1,7 @@
 """What a match costs in a cell that reduces: CPU time of `aggregate` (count, avg, max) a match, beside the pairs alone.
 
 Right rows fill a window; then left rows that are decided at once meet some 168 of them each, as the papers' rows do at
-70,000 a second and 300 s. The pairs alone: the same rows probe as one block of an inner join, and nothing is made of them.
+70,000 a second and 300 s. The pairs alone: the same rows probe as one block of an inner join; the pairs are forgotten.
 """
 
 import math
@@ -86,7 +86,7 @@ def main() -> None:
     medians = {name: Median.of(found) for name, found in nanos.items()}
     report(
         "micro-reduce-cell",
-        f"{LEFT:,} decided left rows meet {MATCHES} of {RIGHT:,} right rows each, in a window of {PARTS} blocks, one thread.",
+        f"{LEFT:,} decided left rows meet {MATCHES} of {RIGHT:,} right rows each, come in {PARTS} blocks; one thread.",
         ["", "ns/match"],
         [[name, median] for name, median in medians.items()],
     )

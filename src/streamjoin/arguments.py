@@ -9,7 +9,7 @@ from streamjoin.local.handshake import Handshake
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import HOWS, How, how_of
 from streamjoin.spec.side import pair_of
-from streamjoin.spec.window import Window
+from streamjoin.spec.window import require_window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +30,8 @@ def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) ->
         raise StreamJoinError(layout.why_not_on_spark)
     if layout != "auto" and not isinstance(layout, Layout):
         raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
-    if window is not None and not isinstance(window, Window):
-        raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
+    if window is not None:
+        require_window(window)
     if not isinstance(name, str) or not name:
         raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
     if how_of(how) not in hows:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,7 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"time": ("ts", "ts", "ts")}, "time: got .* expected one name, or a pair"),
         ({"time": None}, "time: got None; expected one name, or a pair"),
         ({"how": "sideways"}, "how: got 'sideways'"),
+        ({"how": "right_anti"}, "how: got 'right_anti'; .* exchange the inputs and take 'left_semi' or 'left_anti'"),
         (
             {"how": "left", "on": "l.x = r.x AND size(array_union(array(l.x), array(r.x))) < 2"},
             r"on: size\(array_union.*only Spark evaluates this.* [Cc]ompute a column before the join",
@@ -64,6 +66,7 @@ def rows(spark: SparkSession) -> DataFrame:
         ({"name": ""}, "name: got ''"),
         ({"name": None}, "name: got None"),
         ({"left": "rows"}, "left: expected a DataFrame or a list of DataFrames; got 'rows'"),
+        ({"left": pd.DataFrame({"x": [1]})}, "left: expected a DataFrame or .*; got a pandas DataFrame"),
         ({"right": None}, "right: expected a DataFrame or a list of DataFrames; got None"),
     ],
     ids=lambda value: str(value).partition(" at 0x")[0][:40],

@@ -19,7 +19,7 @@ from streamjoin.predicate import On, Predicate, parse
 from streamjoin.predicate.traits import reads_zone
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import NAMED, SIDES, Side
-from streamjoin.spec.window import Both, Last, Window
+from streamjoin.spec.window import Both, Last, Window, require_window
 from streamjoin.sql.select import JOIN_TIME, Carried, find, result_fields
 
 TIME, TIE = "__time", "__tie"
@@ -63,8 +63,8 @@ class Asked:
         ordered: bool,
         layout: "Layout | Handshake | str",
     ) -> None:
-        if window is not None and not isinstance(window, Window):
-            raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes")')
+        if window is not None:
+            require_window(window)
         if layout != "auto" and not isinstance(layout, Layout | Handshake):
             raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Grid(2, 2)")
         self.schemas, self.time = schemas, dict(zip(SIDES, time, strict=True))

@@ -64,6 +64,13 @@ class Input:
         return self.frame.isStreaming
 
 
+def _describe(frames: object) -> str:
+    """What was given, shown if it is short: a table of another library prints itself as a page."""
+    shown = repr(frames)
+    of = type(frames)
+    return shown if len(shown) < 80 and "\n" not in shown else f"a {of.__module__.partition('.')[0]} {of.__qualname__}"
+
+
 def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input:
     """Check one side and give it a watermark where it has none.
 
@@ -72,7 +79,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     named = NAMED[side]
     given = [frames] if isinstance(frames, DataFrame) else list(frames) if isinstance(frames, Sequence) else []
     if not given or not all(isinstance(frame, DataFrame) for frame in given):
-        raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {frames!r}")
+        raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {_describe(frames)}")
     _check_frames(named, given)
     column = find(side, [time], given[0].schema, "time")
     if not isinstance(column.type, TimestampType | TimestampNTZType):

@@ -143,7 +143,10 @@ class Slid(Planned):
             return [field.dataType for field in self.inputs["r"].frame.selectExpr(*texts).schema.fields]
         except AnalysisException as error:
             reason = (error.getMessage() or str(error)).partition("\n")[0]
-            raise StreamJoinError(f"select: Spark does not understand {', '.join(texts)}: {reason}") from error
+            raise StreamJoinError(
+                f"select: Spark does not understand {', '.join(texts)}: {reason}. Columns are named without a side, "
+                "as in count(x): there is one stream"
+            ) from error
 
     def _read_values(self, call: AggregateCall) -> list[Carried]:
         """The column that an aggregate is of."""

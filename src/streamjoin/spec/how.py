@@ -36,7 +36,10 @@ def how_of(name: object) -> How:
     """
     if isinstance(name, str) and (how := _ALSO.get(name.lower().replace("_", "").replace(" ", ""))):
         return how
-    raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}")
+    swap = ""
+    if isinstance(name, str) and name.lower().startswith("right"):
+        swap = "; for rows of the right side alone exchange the inputs and take 'left_semi' or 'left_anti'"
+    raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}{swap}")
 
 
 def sides_of(how: How) -> tuple[Side, ...]:

@@ -13,6 +13,7 @@ A spec is a frozen value that says what the user said, in microseconds. With ``d
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal, TypeVar, cast, get_args
 
 from streamjoin.errors import StreamJoinError
@@ -174,6 +175,14 @@ def last(n: int | None = None, *, left: int | None = None, right: int | None = N
     if counts == (0, 0):
         raise StreamJoinError("last: 0 rows on both sides can never match; give at least one side a row")
     return Last(*counts)
+
+
+def require_window(window: object) -> None:
+    """Refuse what is no window; a duration alone does not say which rows it is between."""
+    if isinstance(window, Window):
+        return
+    meant = f"; did you mean within({window!r})?" if isinstance(window, str | timedelta) else ""
+    raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes"){meant}')
 
 
 def _sides(verb: str, what: str, both: _T | None, left: _T | None, right: _T | None) -> tuple[_T, _T]:

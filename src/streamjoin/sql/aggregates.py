@@ -107,7 +107,7 @@ def read_item(written: object, first: int) -> Item:
     if outside := [f"r.{column}" for side, column in columns if side == "r"]:
         raise StreamJoinError(
             f"select: {written!r} names {outside[0]} outside of an aggregate, and a left row may meet many right rows; "
-            f"expected an aggregate of it, such as last({outside[0]})"
+            f"expected an aggregate of it, such as last({outside[0]}). The aggregates are {', '.join(sorted(OPS))}"
         )
     return Item(name, text.strip(), tuple(calls), tuple(columns))
 

@@ -134,11 +134,20 @@ def _read_selected(
     if path is None or len(path) < 2 or path[0].lower() not in schemas:
         raise StreamJoinError(
             f"select: {text!r} does not name a column of one side; expected 'l.column', 'r.column' or 'l.*'"
+            f"{_suggest_selected(path, schemas)}"
         )
     side: Side = "l" if path[0].lower() == "l" else "r"
     if path[1:] == ("*",):
         return [(None, Carried(side, (field.name,), field.dataType)) for field in schemas[side].fields]
     return [(alias, find(side, path[1:], schemas[side], f"select: {text!r}"))]
+
+
+def _suggest_selected(path: Path | None, schemas: Mapping[Side, Struct]) -> str:
+    """What to write for a column without its side, or for an expression."""
+    if path is None:
+        return "; compute from columns of both sides after the join, by withColumn"
+    named = [f"'{side}.{path[0]}'" for side in SIDES for f in schemas[side].fields if f.name.lower() == path[0].lower()]
+    return f"; did you mean {' or '.join(named)}?" if named else ""
 
 
 def read_column(text: str, schemas: Mapping[Side, Struct]) -> Carried | None:

@@ -23,6 +23,15 @@ from streamjoin.sql.pointer import strip_parens, suggest
 HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
 
 
+_HINTS = {
+    "must be real number": "a column is no number for Python's math module: write SQL's function, as in l.x.sqrt() or "
+    "F.sqrt(l.x)",
+    "has no len()": "write l.x.length() or F.length(l.x)",
+    "positional argument": "it takes two rows, one of each side: lambda l, r: l.x < r.y",
+}
+"""What to write instead, by a part of what Python says."""
+
+
 class Untraceable(StreamJoinError):
     """A lambda that stand-ins cannot follow, but Spark's own columns perhaps can."""
 
@@ -37,6 +46,8 @@ def trace(condition: Callable[[Any, Any], Any]) -> str:
         result = condition(TracedSide("l"), TracedSide("r"))
     except TypeError as error:
         raise explain_type_error(error) from error
+    if isinstance(result, str):
+        raise Untraceable("on: the lambda returned a text; give SQL text itself as `on`, without a lambda")
     if not isinstance(result, Traced | bool):
         raise Untraceable(f"on: the lambda returned {result!r}, not a condition on l and r")
     return strip_parens(sql_value(result))
@@ -44,9 +55,7 @@ def trace(condition: Callable[[Any, Any], Any]) -> str:
 
 def explain_type_error(error: TypeError) -> Untraceable:
     """What Python says of a lambda that treats columns as numbers, with what to write instead."""
-    hint = HINT
-    if "must be real number" in str(error):
-        hint = "a column is no number for Python's math module: write SQL's function, as in l.x.sqrt() or F.sqrt(l.x)"
+    hint = next((hint for part, hint in _HINTS.items() if part in str(error)), HINT)
     return Untraceable(f"on: the lambda cannot be read as a condition over (l, r): {error}; {hint}")
 
 

@@ -59,7 +59,9 @@ class Written:
             place = error.errors[0] if error.errors else {}
             at = self._offset(place.get("line"), place.get("col"), len(place.get("highlight") or ""))
             reason = explain_parser(place.get("description"))
-            if reason == MISSING:
+            if self.text[slice(*at)] == "&&":
+                reason = "write AND"
+            elif reason == MISSING:
                 reason = self._explain_keyword(at) or reason
             raise self.error(f"cannot parse the condition: {reason}", at) from None
         except TokenError as error:

@@ -1,6 +1,7 @@
 """Window specs are plain values that say what the user said, in microseconds, and refuse what makes no sense."""
 
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass
 from datetime import timedelta
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import streamjoin
 from streamjoin import StreamJoinError, between, last, tumbling, within
 from streamjoin.spec.duration import INT64_MAX
-from streamjoin.spec.window import Between, Both, Closed, Last, Tumbling, Window
+from streamjoin.spec.window import Between, Both, Closed, Last, Tumbling, Window, require_window
 from tests.strategies import ANY_WINDOW, CLOSED, us
 
 MINUTE = 60_000_000
@@ -286,3 +287,9 @@ def test_a_window_that_makes_no_sense_is_refused_with_the_reason(refusal: Refusa
     with pytest.raises(StreamJoinError) as error:
         refusal.call()
     assert str(error.value) == refusal.message
+
+
+@pytest.mark.parametrize("given", ["5 seconds", timedelta(seconds=5)])
+def test_a_duration_is_no_window(given: object) -> None:
+    with pytest.raises(StreamJoinError, match=re.escape(f"did you mean within({given!r})?")):
+        require_window(given)

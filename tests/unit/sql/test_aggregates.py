@@ -84,3 +84,8 @@ def test_an_aggregate_is_expected(select: object) -> None:
 )
 def test_the_sides_of_an_expression(text: str, sides: str) -> None:
     assert find_sides(text, {"l": ["x"], "r": ["a"]}) == set(sides)
+
+
+def test_a_function_that_is_no_aggregate_is_answered_with_those_there_are() -> None:
+    with pytest.raises(StreamJoinError, match=r"The aggregates are avg, bool_and, bool_or, count"):
+        read_items(["collect_list(r.x) AS xs"])

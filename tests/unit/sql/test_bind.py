@@ -317,6 +317,7 @@ def test_also_without_parentheses(text: str) -> None:
         ("something is missing here", "l.name LIKE", "       ^^^^"),
         ("something is missing here", "l.x BETWEEN 1 OR r.a", "              ^^"),
         ("something is missing here", "l. = r.a", "   ^"),
+        ("write AND", "l.x = r.a && l.y < r.b", "          ^^"),
         ("Expecting )", "(l.x = r.a", "         ^"),
         ("Invalid expression / Unexpected token", "l.x = r.a)", "         ^"),
         ("Invalid expression / Unexpected token", "l.x = r.a WHERE true", "          ^^^^^"),

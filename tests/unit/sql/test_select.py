@@ -63,8 +63,10 @@ def test_both_sides_of_it_remain_selectable(select: list[str], wanted: list[str]
 def test_a_name_that_is_not_shared_needs_its_side() -> None:
     with pytest.raises(StreamJoinError, match="'x' does not name a column of one side"):
         fields(select=["x"])
-    with pytest.raises(StreamJoinError, match="'id' does not name a column of one side"):
+    with pytest.raises(StreamJoinError, match=r"'id' does not name a column.* did you mean 'l\.id' or 'r\.id'"):
         fields(select=["id"], using=())
+    with pytest.raises(StreamJoinError, match="after the join, by withColumn"):
+        fields(select=["l.x + r.y AS sum"])
 
 
 def test_a_name_must_be_on_both_sides() -> None:

@@ -244,8 +244,6 @@ def test_strings_have_their_functions_without_spark(condition: Condition, wanted
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        (lambda l: l.x, "<lambda>() takes 1 positional argument but 2 were given"),
-        (lambda l, r, q: l.x, "<lambda>() missing 1 required positional argument: 'q'"),
         (lambda l, r: l.x // r.a == 1, "unsupported operand type(s) for //: 'Traced' and 'Traced'"),
         (lambda l, r: {l.x: 1} == r.a, "unhashable type: 'Traced'"),
     ],
@@ -254,7 +252,25 @@ def test_what_cannot_be_traced(condition: Condition, reason: str) -> None:
     assert refusal(condition) == f"on: the lambda cannot be read as a condition over (l, r): {reason}; {HINT}"
 
 
-@pytest.mark.parametrize(("result", "shown"), [(5, "5"), (None, "None"), ("l.x = r.a", "'l.x = r.a'")])
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        (lambda l: l.x, "it takes two rows, one of each side: lambda l, r: l.x < r.y"),
+        (lambda l, r, q: l.x, "it takes two rows, one of each side: lambda l, r: l.x < r.y"),
+        (lambda l, r: len(l.name) > 3, "write l.x.length() or F.length(l.x)"),
+    ],
+)
+def test_mistakes_that_many_make_have_hints_of_their_own(condition: Condition, hint: str) -> None:
+    assert refusal(condition).endswith(f"; {hint}")
+
+
+def test_a_lambda_that_writes_sql_is_not_needed() -> None:
+    assert refusal(lambda l, r: f"{l.x} = {r.a}") == (
+        "on: the lambda returned a text; give SQL text itself as `on`, without a lambda"
+    )
+
+
+@pytest.mark.parametrize(("result", "shown"), [(5, "5"), (None, "None")])
 def test_a_lambda_returns_a_condition(result: object, shown: str) -> None:
     assert refusal(lambda l, r: result) == f"on: the lambda returned {shown}, not a condition on l and r"
 

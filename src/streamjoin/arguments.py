@@ -40,7 +40,12 @@ def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) ->
         **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
         "how": how_of(how),
         "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
-        "delay": pair_of("delay", arguments["delay"], "one duration, or a pair: for left and right", Duration | None),
+        "delay": pair_of(
+            "delay",
+            arguments["delay"],
+            "one duration such as '10 seconds', or a pair: for left and right",
+            Duration | None,
+        ),
         "layout": None if layout == "auto" else layout,
     }
     if "suffixes" in arguments:

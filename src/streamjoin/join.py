@@ -45,7 +45,8 @@ def join(
         of columns that are equal, and are one in the result, as with Spark's USING.
     :param window: `within`, `between`, `tumbling`, `last`, or ``last(...) & within(...)``; None where `on` bounds the
         time between the rows.
-    :param time: the event-time columns of left and right, timestamps; one name if it is the same.
+    :param time: the event-time columns of left and right, timestamps; one name if it is the same. A TIMESTAMP_NTZ is
+        read as UTC.
     :param delay: how far a row may come behind the latest one of its stream and still count: one value, or one for each
         side. It is for inputs that have no watermark of their own; a batch join needs none.
     :param how: "inner", "left", "right", "full", "left_semi" or "left_anti", or another of Spark's names for them.
@@ -146,10 +147,14 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     >>> flush(place, ticks, ticks, how="left", **none).count()
     3
     """
+    from streamjoin.spark.stored import check_checkpoint
+
     planned, given = _plan("flush", left, right, arguments)
+    path = _read_path("flush", checkpoint, planned)
+    check_checkpoint(planned.spark, path, planned.key)
     if not (emits_unmatched(how_of(given["how"])) or planned.plan.holds or planned.plan.reduction):
         raise StreamJoinError(f"flush: a join of how={given['how']!r} emits no unmatched rows, so none wait")
-    return planned.waiting(_read_path("flush", checkpoint, planned))
+    return planned.waiting(path)
 
 
 def _plan(verb: str, left: Frames, right: Frames, arguments: Mapping[str, Any]) -> "tuple[Planned, dict[str, Any]]":

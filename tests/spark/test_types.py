@@ -175,3 +175,16 @@ def test_a_zone_of_the_session_does_not_move_times(spark: SparkSession, numbers:
         assert values(joined(frame, frame).collect()) == values(expected.collect())
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_a_local_time_beside_an_instant_is_refused_where_the_zone_would_matter(spark: SparkSession) -> None:
+    local = spark.sql("SELECT TIMESTAMP_NTZ'2026-01-05 09:00:01' AS ts, 1 AS x")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        instant = local.selectExpr("CAST(ts AS TIMESTAMP) AS ts", "x")
+        with pytest.raises(sj.StreamJoinError, match=r"right column 'ts' is a local time .* Asia/Tokyo: cast one"):
+            joined(instant, local, "l.x = r.x")
+        assert joined(instant, instant, "l.x = r.x").count() == joined(local, local, "l.x = r.x").count() == 1
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)

@@ -184,7 +184,10 @@ class Advice:
         yield "Pass", f"join(..., layout={self.layout}), writeStream.{trigger}"
         busy = f"a micro-batch of {_seconds(self.interval)} takes {best.seconds:.2g} s on {_cores(self.machine.cores)}"
         if self.is_sustained:
-            yield "Sustained", f"yes: {busy}; up to {self.headroom:.2g} times these rates"
+            yield (
+                "Sustained",
+                f"yes: {busy}; up to {self.headroom:,.{0 if self.headroom >= 10 else 1}f} times these rates",
+            )
         else:
             needed = f"; {_cores(self.needed_cores)} would" if self.needed_cores else ", nor would 4,096 cores"
             yield "Sustained", f"no: {busy}{needed}"

@@ -67,7 +67,10 @@ class Predicate:
             return window, self
         implied = self.window(time)
         if implied is None:
-            raise StreamJoinError('window: expected one such as within("15 minutes"), or time bounds in `on`')
+            raise StreamJoinError(
+                'window: expected one such as within("15 minutes"), or time bounds in `on`, such as '
+                f"r.{time[1]} BETWEEN l.{time[0]} AND l.{time[0]} + INTERVAL 15 MINUTES"
+            )
         return implied
 
     def split_filters(self, how: How, window: Window) -> tuple[dict[Side, list[Expr]], "Predicate"]:

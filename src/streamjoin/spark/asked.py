@@ -5,17 +5,18 @@ from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import TimestampNTZType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.spark.column import AnyOn, read_columns
-from streamjoin.spark.compat import analyze
+from streamjoin.spark.compat import analyze, read_setting
 from streamjoin.spark.inputs import Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
 from streamjoin.spec.duration import Duration
-from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
 from streamjoin.sql.on import names_of
 
@@ -61,6 +62,7 @@ def read_join(
             analyze(inputs["l"].frame.crossJoin(inputs["r"].frame))
     spark = inputs["l"].frame.sparkSession
     check_settings(spark, streaming=inputs["l"].is_streaming)
+    _check_zone(spark, inputs)
     check_python(spark)
     schemas: dict[Side, Schema] = {side: Schema.from_spark(inputs[side].schema) for side in SIDES}
     predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
@@ -70,6 +72,20 @@ def read_join(
         raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
     return Asked(spark, inputs, predicate, window, name, names_of(on))
+
+
+def _check_zone(spark: SparkSession, inputs: dict[Side, Input]) -> None:
+    """Refuse a local time beside an instant where Spark, unlike us, would not read the local one as UTC."""
+    local = {side: isinstance(inputs[side].schema[inputs[side].time].dataType, TimestampNTZType) for side in SIDES}
+    zone = read_setting(spark, "spark.sql.session.timeZone")
+    if local["l"] == local["r"] or zone in ("UTC", "Etc/UTC", "GMT", "Z"):
+        return
+    side: Side = "l" if local["l"] else "r"
+    raise StreamJoinError(
+        f"time: {NAMED[side]} column {inputs[side].time!r} is a local time (timestamp_ntz), that of the other side an "
+        f"instant (timestamp). A join reads local times as UTC, but the session's time zone is {zone}: cast one of "
+        "them before the join, so that both are of one type"
+    )
 
 
 def _choose_name(name: str, taken: set[str]) -> str:

@@ -92,11 +92,10 @@ class CellState:
 
     def read_note(self) -> Note | None:
         """The note that the last committed batch wrote."""
-        found = self._note.get()
         self._chunks, self._alarm = {}, None
-        if found is None:
+        if not self._note.exists():  # for a value that is not there `get` writes a warning into Spark's log
             return None
-        key, manifest, rest = found
+        key, manifest, rest = self._note.get()
         noted = read_cell_note(rest)
         self._chunks, self._alarm = noted.get("chunks", {}), noted.get("alarm")
         return Note(key, bytes(manifest), noted.get("cached", {}))

@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from streamjoin.errors import StreamJoinError
 from streamjoin.flow.metrics import FINGERPRINT, METRICS, Metrics
 from streamjoin.spark.compat import find_observed
 from streamjoin.table import to_html
@@ -87,6 +88,8 @@ def progress(query: StreamingQuery, name: str = "streamjoin") -> Progress | None
     >>> progress(query).matches
     10
     """
+    if not hasattr(type(query), "recentProgress"):
+        raise StreamJoinError(f"query: expected what start() returns, a streaming query; got a {type(query).__name__}")
     reports = read_all_progress(query, name)
     return reports[-1] if reports else None
 

@@ -36,6 +36,9 @@ class Handle:
         handle = self
 
         class Value:
+            def exists(self) -> bool:
+                return handle.note is not None
+
             def get(self) -> Any:
                 return handle.note
 

@@ -23,6 +23,14 @@ PLANNERS: "dict[Callable[..., DataFrame], Callable[[Mapping[str, Any]], Planned]
 """For each verb on two inputs what plans it, given its arguments with their defaults."""
 
 
+def list_columns(by: str | Sequence[str] | None) -> list[str]:
+    """The columns that `by` names."""
+    names = [by] if isinstance(by, str) else [] if by is None else list(by)
+    if not all(isinstance(each, str) for each in names):
+        raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
+    return names
+
+
 def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) -> dict[str, Any]:
     """The arguments of a verb on two inputs as the runtime takes them; `hows` are the types of join that it has."""
     layout, window, name, how = (arguments[key] for key in ("layout", "window", "name", "how"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments
+from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments, list_columns
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
@@ -85,9 +85,7 @@ def _plan(arguments: Mapping[str, Any]) -> "Planned":
         raise StreamJoinError(f"direction: got {direction!r}; expected one of {', '.join(map(repr, _DIRECTIONS))}")
     if not isinstance(exact, bool):
         raise StreamJoinError(f"allow_exact_matches: got {exact!r}; expected True or False")
-    names = [by] if isinstance(by, str) else [] if by is None else list(by)
-    if not all(isinstance(each, str) for each in names):
-        raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
+    names = list_columns(by)
     window = find_window(tolerance, direction, exact)
     given = {**arguments, "window": window, "on": "true" if on is None else on}
     checked = check_arguments(given, hows=("left", "inner"))

@@ -87,9 +87,7 @@ def join(
     +-----+----+-------------------+
     <BLANKLINE>
     """
-    from streamjoin.spark.build import plan
-
-    return plan(**_check(locals())).result()
+    return _plan_join(locals()).result()
 
 
 def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":

@@ -73,13 +73,7 @@ def pick(met: Met, direction: Direction, *, exact: bool = True, time: tuple[str,
 
 
 def slide(
-    batches: Iterable[Batch],
-    size: int,
-    every: int,
-    by: Sequence[str] = (),
-    *,
-    time: str = "ts",
-    ended: bool = True,
+    batches: Iterable[Batch], size: int, every: int, by: Sequence[str] = (), *, time: str = "ts", ended: bool = True
 ) -> list[tuple[int, tuple[Any, ...], list[Row]]]:
     """Start, key and rows of every window that has ended, of the right rows; windows begin at multiples of `every`."""
     batches = list(batches)

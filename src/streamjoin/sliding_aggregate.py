@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from streamjoin.arguments import Delay, Frames
+from streamjoin.arguments import Delay, Frames, list_columns
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.spec.duration import Duration, microseconds
@@ -68,9 +68,7 @@ def sliding_aggregate(
         raise StreamJoinError(
             f"every: got {every!r} with size={size!r}; expected a duration above 0 and at most as long as size"
         )
-    names = [by] if isinstance(by, str) else [] if by is None else list(by)
-    if not all(isinstance(each, str) for each in names):
-        raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
+    names = list_columns(by)
     if not isinstance(time, str):
         raise StreamJoinError(f"time: got {time!r}; expected the name of the event-time column")
     if layout != "auto" and not isinstance(layout, Layout):

@@ -328,7 +328,7 @@ def settled_with_the_answers_of_a_cell_missing(patch: Patch) -> None:
 @plant
 def an_unmatched_row_emitted_twice(patch: Patch) -> None:
     def over(self: Store, now: Limit) -> Iterator[Any]:
-        for segment in self._panes.segments:
+        for segment in self.panes.segments:
             found = np.flatnonzero(now.is_expired(segment.rows))
             if len(found):
                 yield segment.rows, found

@@ -77,11 +77,11 @@ def advise(
     """
     from streamjoin.advice.advice import answer
     from streamjoin.advice.kept import find_constants
+    from streamjoin.local.asked import check_count
     from streamjoin.model.choice import Machine
 
-    for argument, value in (("cores", cores), ("cells", cells)):
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise StreamJoinError(f"{argument}: got {value!r}; expected a whole number, 1 or more")
+    check_count("cores", cores)
+    check_count("cells", cells)
     constants, calibrated = find_constants(calibration)
     machine = Machine(cores or os.cpu_count() or 1, constants)
     given = None if interval is None else microseconds(interval, "interval") / 1e6

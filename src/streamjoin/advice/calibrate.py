@@ -50,7 +50,8 @@ def calibrate(run: Run | None) -> Iterator[tuple[str, Constants]]:
     """Step by step what was measured, and the constants as far as they are known; without `run` of kernels alone."""
     started, constants = perf_counter(), SHIPPED
     for kernel in KERNELS:
-        constants = _scale(constants, kernel, measure_kernel(kernel))
+        costs = (field.name for field in fields(constants) if field.name.startswith(kernel))
+        constants = constants.scale(costs, measure_kernel(kernel))
         yield f"{kernel} kernel", constants
     if run is None:
         return
@@ -87,11 +88,6 @@ def _make_rows(count: int, rng: np.random.Generator) -> Rows:
     return Rows(np.zeros(count, np.int64), keys, pa.record_batch({"id": np.arange(count)}))
 
 
-def _scale(constants: Constants, prefix: str, by: float) -> Constants:
-    named = [f.name for f in fields(constants) if f.name.startswith(prefix)]
-    return replace(constants, **{name: getattr(constants, name) * by for name in named})
-
-
 def fit_spark(constants: Constants, measured: Mapping[str, float], cores: int) -> Constants:
     """Spark's constants by what trials took: the fixed part, then what rows cost, then what results do.
 
@@ -108,24 +104,20 @@ def fit_spark(constants: Constants, measured: Mapping[str, float], cores: int) -
     if "rows" not in measured:
         return constants
     ratio = _find_ratio("rows", measured["rows"], constants, expect, _IN)
-    constants = _multiply(constants, (*_IN, *_OUT), ratio)
+    constants = constants.scale((*_IN, *_OUT), ratio)
     if "results" not in measured:
         return constants
     ratio = _find_ratio("results", measured["results"], constants, expect, _OUT)
-    return _multiply(constants, _OUT, ratio)
+    return constants.scale(_OUT, ratio)
 
 
 def _find_ratio(
     name: str, took: float, constants: Constants, expect: Callable[[str, Constants], float], free: tuple[str, ...]
 ) -> float:
     """By how much these constants must be multiplied for a trial to take what it took; from a tenth to ten."""
-    without = expect(name, _multiply(constants, free, 0.0))
+    without = expect(name, constants.scale(free, 0.0))
     share = expect(name, constants) - without
     return float(np.clip((took - without) / share, 0.1, 10.0)) if share > 0 else 1.0
-
-
-def _multiply(constants: Constants, names: tuple[str, ...], by: float) -> Constants:
-    return replace(constants, **{name: getattr(constants, name) * by for name in names})
 
 
 def describe_trial(rate: float, values: int) -> Demand:

@@ -8,16 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import xxhash
 from numpy.typing import NDArray
 
 from streamjoin.advice.question import understand
 from streamjoin.advice.sample import SAMPLE_ROWS, Sampled, measure_sample
 from streamjoin.errors import StreamJoinError
-from streamjoin.operators.evaluate import evaluate
-from streamjoin.operators.expr import Key
-from streamjoin.operators.types import Schema
-from streamjoin.pane import KeyColumn, Rows, key_column
+from streamjoin.local.intake import to_key
+from streamjoin.operators.onesided import evaluate_column, read_schema
+from streamjoin.pane import Rows
 from streamjoin.plan import Plan
 from streamjoin.predicate import On
 from streamjoin.spec.how import How
@@ -25,18 +23,6 @@ from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.spec.window import Window
 
 _FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".orc": "orc", ".feather": "feather", ".arrow": "feather"}
-_SPARK = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.date32(): "date",
-}
 
 
 def sample_files(
@@ -45,7 +31,7 @@ def sample_files(
     """The plan of a join of files, and what a stretch of their rows tells."""
     found = {side: _open(NAMED[side], Path(paths[side])) for side in SIDES}
     names = dict(zip(SIDES, time, strict=True))
-    schemas = {side: _to_schema(dataset.schema) for side, dataset in found.items()}
+    schemas = {side: read_schema(dataset.schema) for side, dataset in found.items()}
     plan = understand(on, schemas, window, how, time)
     times = {side: _read_times(NAMED[side], found[side], names[side]) for side in SIDES}
     start, end = find_stretch({side: column.drop_null().to_numpy() for side, column in times.items()})
@@ -79,18 +65,6 @@ def _open(named: str, path: Path) -> Any:
         raise StreamJoinError(f"{named}: cannot read {path}: {error}") from error
 
 
-def _to_schema(schema: pa.Schema) -> Schema:
-    return Schema([(field.name, _to_spark(field.type)) for field in schema])
-
-
-def _to_spark(type: pa.DataType) -> str:
-    if pa.types.is_timestamp(type):
-        return "timestamp" if type.tz else "timestamp_ntz"
-    if pa.types.is_decimal(type):
-        return f"decimal({type.precision},{type.scale})"
-    return _SPARK.get(type, str(type))
-
-
 def _read_times(named: str, dataset: Any, name: str) -> pa.Array:
     if name not in dataset.schema.names or not pa.types.is_timestamp(dataset.schema.field(name).type):
         raise StreamJoinError(
@@ -102,27 +76,6 @@ def _read_times(named: str, dataset: Any, name: str) -> pa.Array:
 
 
 def _to_rows(plan: Plan, side: Side, table: pa.Table, time: NDArray[np.int64]) -> Rows:
-    needed = {column.path[0] for key in plan.keys[side] for column in key.arg.columns}
-    values = table.select([name for name in table.schema.names if name in needed]).to_pylist()
-    keys = tuple(_to_key(key, values) for key in plan.keys[side])
-    payload = pa.RecordBatch.from_arrays(
-        [column.combine_chunks() for column in table.columns], names=table.schema.names
-    )
-    return Rows(time, keys, payload)
-
-
-def _to_key(key: Key, rows: list[dict[str, Any]]) -> KeyColumn:
-    values = [evaluate(key.arg, row, row) for row in rows]
-    if not key.type.is_machine:
-        hashes = pa.array([xxhash.xxh3_64_intdigest(repr(value).encode()) - (1 << 63) for value in values], pa.int64())
-        return key_column(pa.array(values), key.type, hashes)
-    return _to_numbers(key, values)
-
-
-def _to_numbers(key: Key, values: list[Any]) -> KeyColumn:
-    from streamjoin.operators.statements import dtype_of
-
-    valid = np.array([value is not None for value in values], np.bool_)
-    scale = 10**key.type.scale if key.type.is_decimal else 1
-    plain = [0 if value is None else value * scale if scale > 1 else value for value in values]
-    return KeyColumn(np.array(plain, dtype_of(key.type)), None if valid.all() else valid)
+    columns = [column.combine_chunks() for column in table.columns]
+    payload = pa.RecordBatch.from_arrays(columns, names=table.schema.names)
+    return Rows(time, tuple(to_key(evaluate_column(key, payload), key.type) for key in plan.keys[side]), payload)

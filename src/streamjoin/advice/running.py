@@ -39,10 +39,7 @@ def ask_query(query: Any, name: str, machine: Machine, cores: int | None) -> tup
     }
     expected = estimate_layout(running.layout, plan, demand, machine, interval).seconds
     factor = running.seconds / expected
-    fitted = replace(machine, constants=_scale(machine.constants, factor))
+    names = [field.name for field in fields(Constants)]
+    fitted = replace(machine, constants=machine.constants.scale(names, factor))
     said = f"scaled by {factor:.2g}, as this query's micro-batches take {running.seconds:.2g} s, not {expected:.2g} s"
     return Question(plan, demand, sources, running), fitted, said
-
-
-def _scale(constants: Constants, by: float) -> Constants:
-    return replace(constants, **{f.name: getattr(constants, f.name) * by for f in fields(constants)})

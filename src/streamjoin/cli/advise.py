@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from streamjoin.cli.onspark import Manual
+from streamjoin.cli.window import parse_window
 from streamjoin.errors import StreamJoinError
+from streamjoin.spec.window import Between, within
 
 if TYPE_CHECKING:
     from streamjoin.advice.advice import Advice
-    from streamjoin.spec.window import Window
 
 _EXAMPLES = """
 Examples:
@@ -42,9 +43,9 @@ Examples:
 )
 @click.option("--left", metavar="PATH|DDL", help="A file or directory to sample, or a schema.")
 @click.option("--right", metavar="PATH|DDL", help="Likewise; by default as the left.")
-@click.option("--time", default="ts", show_default=True, metavar="COLUMN[,COLUMN]", help="Event time, for samples.")
+@click.option("--time", default="ts", metavar="COLUMN[,COLUMN]", help="Event time, for samples.")
 @click.option("--delay", metavar="TIME", help="How late rows may come.")
-@click.option("--how", default="inner", show_default=True, help="inner, left, right, full, left_semi or left_anti.")
+@click.option("--how", default="inner", help="inner, left, right, full, left_semi or left_anti.")
 @click.option("--row-bytes", metavar="BYTES[,BYTES]", help="Of the columns that results carry, a row.")
 @click.option("--cores", type=click.IntRange(1), help="Spark's; by default this machine's.")
 @click.option("--cells", type=click.IntRange(1), help="Of the layout; by default as many as serve best.")
@@ -93,7 +94,7 @@ def _ask(o: dict[str, Any]) -> "Advice":
         o["left"],
         o["right"],
         on=o["on"],
-        window=_read_window(o),
+        window=parse_window(o, _read_within),
         time=(time[0], time[-1]),
         delay=o["delay"],
         how=o["how"],
@@ -108,23 +109,9 @@ def _ask(o: dict[str, Any]) -> "Advice":
     )
 
 
-def _read_window(o: dict[str, Any]) -> "Window | None":
-    from streamjoin.spec.window import between, last, tumbling, within
-
-    given = [name for name in ("within", "between", "tumbling") if o[f"{name}_"]]
-    if len(given) > 1:
-        raise StreamJoinError(f"--{given[0]} and --{given[1]}: expected one window")
-    time: Any = None
-    if o["within_"]:
-        left, _, right = o["within_"].partition(",")
-        time = within(left=left, right=right) if right else within(left)
-    elif o["between_"]:
-        time = between(*o["between_"])
-    elif o["tumbling_"]:
-        time = tumbling(o["tumbling_"])
-    if not o["last_"]:
-        return time  # type: ignore[no-any-return]
-    return last(o["last_"]) & time if time else last(o["last_"])
+def _read_within(text: str) -> Between:
+    left, _, right = text.partition(",")
+    return within(left=left, right=right) if right else within(left)
 
 
 def _read_pair(option: str, text: str | None) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from streamjoin.cli.demo import demo
 from streamjoin.cli.run import run
 from streamjoin.cli.warm import warm
 
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 
 @click.group(context_settings=_CONTEXT)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import perf_counter
 
 from rich.console import Console
@@ -40,9 +39,8 @@ def run_calibration(console: Console) -> None:
 @contextmanager
 def _spark_runs(console: Console) -> Iterator[Run | None]:
     """What runs trials on a local Spark; None where there is no Spark."""
-    log: Path | None = None
     try:
-        with quiet(False) as log:
+        with quiet(False):
             from streamjoin.spark.session import session
             from streamjoin.spark.trial import time_batches
 
@@ -51,13 +49,8 @@ def _spark_runs(console: Console) -> Iterator[Run | None]:
         console.print(f"Spark's constants stay those that ship: {error}", highlight=False, soft_wrap=True)
         yield None
         return
-    finally:
-        if log is not None:
-            log.unlink(missing_ok=True)
     try:
         yield lambda rate, values: time_batches(spark, BANDS, rate, values, WINDOW, STEP)
     finally:
-        with quiet(False) as stopping:
+        with quiet(False):
             spark.stop()
-        if stopping is not None:
-            stopping.unlink(missing_ok=True)

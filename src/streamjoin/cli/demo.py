@@ -16,26 +16,16 @@ Examples:
   streamjoin demo --skew 1.5 --disorder 2 --streams 3
 """,
 )
+@click.option("--rate", default=4000.0, type=POSITIVE, help="Rows per second of event time, per side.")
+@click.option("--window", default=60.0, type=POSITIVE, help="How far apart two rows may be, in seconds.")
+@click.option("--seconds", default=180.0, type=POSITIVE, help="Seconds of event time.")
+@click.option("--step", default=6.0, type=POSITIVE, help="Seconds of event time per micro-batch.")
 @click.option(
-    "--rate", default=4000.0, type=POSITIVE, show_default=True, help="Rows per second of event time, per side."
+    "--skew", default=0.0, type=click.FloatRange(0), help="Exponent of a Zipf distribution of values; 0: uniform."
 )
-@click.option(
-    "--window", default=60.0, type=POSITIVE, show_default=True, help="How far apart two rows may be, in seconds."
-)
-@click.option("--seconds", default=180.0, type=POSITIVE, show_default=True, help="Seconds of event time.")
-@click.option("--step", default=6.0, type=POSITIVE, show_default=True, help="Seconds of event time per micro-batch.")
-@click.option(
-    "--skew",
-    default=0.0,
-    type=click.FloatRange(0),
-    show_default=True,
-    help="Exponent of a Zipf distribution of values; 0: uniform.",
-)
-@click.option(
-    "--disorder", default=0.0, type=click.FloatRange(0), show_default=True, help="How late a row may come, in seconds."
-)
-@click.option("--streams", default=1, type=click.IntRange(1), show_default=True, help="Physical streams per side.")
-@click.option("--seed", default=1, show_default=True, help="The same seed gives the same rows.")
+@click.option("--disorder", default=0.0, type=click.FloatRange(0), help="How late a row may come, in seconds.")
+@click.option("--streams", default=1, type=click.IntRange(1), help="Physical streams per side.")
+@click.option("--seed", default=1, help="The same seed gives the same rows.")
 @click.option("--paced", is_flag=True, help="Keep to the clock instead of going as fast as possible.")
 @DASHBOARD
 @PARTITIONS

@@ -87,11 +87,7 @@ class Monitor:
             ("input", f"{si(last.rows_per_second)} rows/s", f"{si(last.rows_left + last.rows_right)} in this batch"),
             ("matches", f"{si(last.matches_per_second)} /s", f"{si(sum(p.matches for p in self.seen))} so far"),
             ("comparisons", f"{si(last.comparisons_per_second)} pairs/s", f"{si(last.examined)} looked at"),
-            (
-                "windows",
-                f"{si(last.state_rows)} rows",
-                f"{size(last.state_bytes)} in {segments}",
-            ),
+            ("windows", f"{si(last.state_rows)} rows", f"{size(last.state_bytes)} in {segments}"),
             ("watermark", watermark, dropped),
             ("batch", f"{last.seconds:.2f} s", f"number {last.batch}, joining {last.worker_seconds:.2f} s"),
         ]

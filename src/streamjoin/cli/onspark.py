@@ -63,7 +63,7 @@ def run_on_spark(
     try:
         if console.is_terminal:
             console.print("[dim]starting Spark ...[/]", end="\r")
-        with quiet(verbose) as log:
+        with quiet(verbose, keeps=True) as log:
             from streamjoin.spark.session import session
 
             spark = session(**settings)
@@ -72,10 +72,8 @@ def run_on_spark(
             with nullcontext() if dashboard is None else _serve(spark, dashboard, console, interrupted):
                 work(spark, console, interrupted)
         finally:
-            with quiet(verbose) as stopping:
+            with quiet(verbose):
                 spark.stop()
-            if stopping:
-                stopping.unlink(missing_ok=True)
         if interrupted():
             raise KeyboardInterrupt
     except KeyboardInterrupt:

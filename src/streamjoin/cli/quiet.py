@@ -14,10 +14,11 @@ _CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]+(?:Exception|Error): ")
 
 
 @contextmanager
-def quiet(verbose: bool) -> Iterator[Path | None]:
+def quiet(verbose: bool, *, keeps: bool = False) -> Iterator[Path | None]:
     """Whatever is started inside writes its standard error to a file, for as long as it lives.
 
-    Spark's Java process inherits it, and with it the Python workers. Yields the file, or None where `verbose`.
+    Spark's Java process inherits it, and with it the Python workers. Yields the file, which is deleted at
+    the end unless somebody `keeps` it, or None where `verbose`.
     """
     if verbose:
         yield None
@@ -33,6 +34,8 @@ def quiet(verbose: bool) -> Iterator[Path | None]:
         sys.stderr.flush()
         os.dup2(ours, 2)
         os.close(ours)
+        if not keeps:
+            Path(name).unlink()
 
 
 def reason(error: BaseException) -> str:

@@ -97,9 +97,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @click.option("--right-schema", metavar="DDL", help="Likewise.")
 @click.option("--select", metavar="COLUMNS", help='Such as "l.id, r.price AS ask"; by default all.')
 @click.option(
-    "--aggregate",
-    metavar="COLUMNS",
-    help='One result for each left row: "l.id, count(*) AS n, avg(r.price) AS mean".',
+    "--aggregate", metavar="COLUMNS", help='One result for each left row: "l.id, count(*) AS n, avg(r.price) AS mean".'
 )
 @click.option(
     "--asof", metavar="TIME", help="Each left row with the last right row before it, no further off than this."
@@ -111,15 +109,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     help="With --asof: the last row before, the first after, or the nearer of both.",
 )
 @click.option("--no-exact", is_flag=True, help="With --asof: a row of the very same time does not count.")
+@click.option("--how", help="inner (of --aggregate and --asof: left), left, right, full, left_semi or left_anti.")
 @click.option(
-    "--how",
-    help="inner (of --aggregate and --asof: left), left, right, full, left_semi or left_anti.",
-)
-@click.option(
-    "--layout",
-    default="auto",
-    show_default=True,
-    help="auto, a grid such as 2x3, Scale(4), Cell(4), Keyed(8), Keyed(8, spread=2).",
+    "--layout", default="auto", help="auto, a grid such as 2x3, Scale(4), Cell(4), Keyed(8), Keyed(8, spread=2)."
 )
 @click.option("--ordered", is_flag=True, help="Results in one order, each once the watermark has passed it.")
 @click.option(
@@ -131,7 +123,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     metavar="FILE",
     help="Properties of Kafka's clients, credentials among them; by default what STREAMJOIN_KAFKA_CONFIG names.",
 )
-@click.option("--trigger", default="1 second", show_default=True, help="Time between micro-batches.")
+@click.option("--trigger", default="1 second", help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
 @click.option("--flush", is_flag=True, help="With --once: in the end emit what still waits.")
 @click.option("--explain", is_flag=True, help="Print the plan and end.")
@@ -140,12 +132,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 @MASTER
 @VERBOSE
 def run(
-    explain: bool,
-    master: str | None,
-    partitions: int | None,
-    dashboard: int | None,
-    verbose: bool,
-    **o: Any,
+    explain: bool, master: str | None, partitions: int | None, dashboard: int | None, verbose: bool, **o: Any
 ) -> None:
     """Join two directories as streams into a third.
 

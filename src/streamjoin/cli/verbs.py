@@ -8,11 +8,10 @@ import click
 from streamjoin.aggregate import aggregate
 from streamjoin.asof import asof
 from streamjoin.cli.layout import parse_layout
-from streamjoin.errors import StreamJoinError
+from streamjoin.cli.window import parse_window
 from streamjoin.join import join
 from streamjoin.spec.duration import microseconds
 from streamjoin.spec.how import how_of
-from streamjoin.spec.window import Window, between, last, tumbling, within
 
 _OF_ASOF = ("by", "direction", "no_exact")
 _WINDOWS = ("within_", "between_", "tumbling_", "last_")
@@ -47,7 +46,7 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
             "direction": o["direction"] or "backward",
             "allow_exact_matches": not o["no_exact"],
         }
-    arguments["window"] = parse_window(*(o[name] for name in _WINDOWS))
+    arguments["window"] = parse_window(o)
     if verb is aggregate:
         _refuse(o, ("select",), "not with --aggregate, which names the columns of the result")
         return aggregate, arguments | {"select": split_commas(o["aggregate"])}
@@ -95,24 +94,3 @@ def split_commas(text: str) -> list[str]:
         else:
             parts[-1] += letter
     return [part.strip() for part in parts]
-
-
-def parse_window(
-    within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None, last_: int | None = None
-) -> Window | None:
-    """The one window of time that was given, with the count that was, or None."""
-    time = _parse_time_window(within_, between_, tumbling_)
-    if last_ is None:
-        return time
-    return last(last_) if time is None else last(last_) & time
-
-
-def _parse_time_window(within_: str | None, between_: tuple[str, str] | None, tumbling_: str | None) -> Window | None:
-    given = [name for name, v in (("within", within_), ("between", between_), ("tumbling", tumbling_)) if v]
-    if len(given) > 1:
-        raise StreamJoinError(f"--{given[0]} and --{given[1]}: expected one window")
-    if within_:
-        return within(within_)
-    if between_:
-        return between(*between_)
-    return tumbling(tumbling_) if tumbling_ else None

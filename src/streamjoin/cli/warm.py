@@ -1,6 +1,5 @@
 """``streamjoin warm``: all that is compiled on a machine, compiled ahead, for images and clusters."""
 
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -33,6 +32,8 @@ def warm(directory: Path | None, on: tuple[str, ...], left_schema: str | None, r
     For images and clusters: every kernel for every type, and the conditions that are given. Needs neither Spark nor
     Java. Where everything is compiled already, this takes a moment.
     """
+    from streamjoin.compile.ahead import CompileCounter
+
     console, errors = Console(), Console(stderr=True)
     if on and not left_schema:
         raise click.UsageError("--on needs --left-schema, or the types of its columns are not known")
@@ -41,8 +42,7 @@ def warm(directory: Path | None, on: tuple[str, ...], left_schema: str | None, r
     try:
         place = _place(directory)
         steps = _steps(on, left_schema or "", right_schema or left_schema or "")
-        started, compiled = perf_counter(), _Counter()
-        compiled.attach()
+        started, compiled = perf_counter(), CompileCounter()
         _run(steps, console)
     except StreamJoinError as error:
         errors.print("[red]error:[/]", escape(str(error)), soft_wrap=True, highlight=False)
@@ -79,7 +79,7 @@ def _place(asked_for: Path | None) -> Path:
     return trusted[-1]
 
 
-def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], None]]:
+def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], object]]:
     from streamjoin.compile.ahead import leave_mark
     from streamjoin.match.warm import everything, outline, warm_join
     from streamjoin.operators.types import Schema
@@ -96,27 +96,9 @@ def _steps(on: tuple[str, ...], left: str, right: str) -> list[Callable[[], None
     return steps
 
 
-def _run(steps: list[Callable[[], None]], console: Console) -> None:
+def _run(steps: list[Callable[[], object]], console: Console) -> None:
     """Take all steps, with a bar on a terminal."""
     columns = TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         for step in progress.track(steps):
             step()
-
-
-class _Counter(logging.Handler):
-    """Counts what is compiled."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.count = 0
-
-    def attach(self) -> None:
-        """Listen to the log."""
-        log = logging.getLogger("streamjoin.compile")
-        log.setLevel(logging.INFO)
-        log.addHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One more."""
-        self.count += record.msg.startswith("compiling")

@@ -92,6 +92,23 @@ class Ahead(threading.Thread):
             _say(f"compiled {compiled} kernel{'s' * (compiled > 1)} in {perf_counter() - started:.1f} s")
 
 
+class CompileCounter(logging.Handler):
+    """Counts what this process compiles from now on, and calls a function each time."""
+
+    def __init__(self, call: Callable[[], None] = lambda: None) -> None:
+        super().__init__(logging.INFO)
+        self.count, self._call = 0, call
+        compiler = logging.getLogger("streamjoin.compile")
+        compiler.setLevel(logging.INFO)
+        compiler.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One more, if that is what the compiler says."""
+        if record.msg.startswith(_COMPILING):
+            self.count += 1
+            self._call()
+
+
 def mark_of(outline: str) -> str:
     """The name of the file that says that all of an outline is compiled."""
     return f"ahead-{fingerprint(outline)}.done"
@@ -125,24 +142,13 @@ def _say(what: str) -> None:
 # In the process
 
 
-class _Teller(logging.Handler):
-    """Tells the other process of everything that is compiled."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One line for each."""
-        if record.msg.startswith(_COMPILING):
-            _tell(_COMPILING)
-
-
 def main() -> None:
     """Do what was sent, then leave the mark."""
     signal.alarm(PATIENCE)
     work = sys.stdin.buffer
     run, arguments, mark = pickle.loads(work.read(int.from_bytes(work.read(8), "big")))
     threading.Thread(target=_end_with, args=(work,), daemon=True).start()
-    compiler = logging.getLogger("streamjoin.compile")
-    compiler.setLevel(logging.INFO)
-    compiler.addHandler(_Teller())
+    CompileCounter(lambda: _tell(_COMPILING))
     run(*arguments)
     _touch(mark)
     _tell(_DONE)

@@ -141,17 +141,11 @@ class CellBatch:
     def _measure(
         self, worker: Worker, records: list[Sent], blocks: dict[Side, list[Block]], uncached: int, outside: float
     ) -> CellMetrics:
-        size, last, shared = worker.size, worker.last, self._job.plan.shared
+        size, shared = worker.size, self._job.plan.shared
         arrived = [block for of_side in blocks.values() for block in of_side]
         return CellMetrics(
-            rows_left=last.rows_left,
-            rows_right=last.rows_right,
-            late_left=last.late_left,
-            late_right=last.late_right,
+            **vars(worker.last),
             invalid_rows=sum(record.invalid for record in records),
-            comparisons=last.comparisons,
-            examined=last.examined,
-            matches=last.matches,
             state_rows=size.live_left + size.live_right + size.waiting_left + size.waiting_right,
             state_bytes=size.bytes,
             held_rows=size.held,
@@ -165,7 +159,6 @@ class CellBatch:
                 if side not in shared or is_first_of_stripe(self._job.layout, self._cell, side)
             ),
             worker_seconds=self._clock() - self._started - outside,
-            probe_seconds=last.probe_seconds,
         )
 
 

@@ -50,12 +50,7 @@ def is_kept(results: pa.RecordBatch) -> bool:
 
 
 def _build(
-    plan: Plan,
-    side: Side,
-    payload: pa.RecordBatch,
-    times: NDArray[np.int64] | None,
-    reason: str,
-    watermark: int | None,
+    plan: Plan, side: Side, payload: pa.RecordBatch, times: NDArray[np.int64] | None, reason: str, watermark: int | None
 ) -> pa.RecordBatch:
     count, (start, stop) = payload.num_rows, _place(plan, side)
     columns = [

@@ -46,11 +46,12 @@ class Answer(NamedTuple):
     block: bytes | pa.Buffer
 
 
-def pack_results(results: pa.RecordBatch) -> bytes:
-    """A block of results as bytes."""
+def pack_results(*results: pa.RecordBatch) -> bytes:
+    """Results of one schema as bytes."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, results.schema) as writer:
-        writer.write_batch(results)
+    with pa.ipc.new_stream(sink, results[0].schema) as writer:
+        for batch in results:
+            writer.write_batch(batch)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 

@@ -91,6 +91,55 @@ class Layout(ABC):
         return "whatever the values and rates, as far as rows differ"
 
 
+@dataclass(frozen=True)
+class Line(Layout):
+    """n cells alike; a row is sent to all of them and stored in one."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        check_whole_number(f"{type(self).__name__}(n)", self.n)
+
+    @property
+    def cells(self) -> int:
+        """All of them alike."""
+        return self.n
+
+    def cost(self, side: Side, plan: "Plan") -> Cost:
+        """One stored copy."""
+        del side, plan
+        return Cost(self.n, 1)
+
+    def draw(self) -> str:
+        """The cells in a line, with what one row of each side does in them.
+
+        >>> from streamjoin.layout import Scale
+        >>> print(Scale(3).draw())
+              0   1   2
+            +---+---+---+
+        l > | p | S | p |   S: probes and is stored
+            +---+---+---+
+        r > | S | p | p |   p: probes
+            +---+---+---+
+        """
+        shown = min(self.n, 12)
+        more = "" if shown == self.n else " ..."
+        border = "    +" + "---+" * shown + more
+        left, right = (
+            "|".join(" S " if cell == home else " p " for cell in range(shown)) for home in (min(1, self.n - 1), 0)
+        )
+        return "\n".join(
+            [
+                "     " + " ".join(f"{cell:^3}" for cell in range(shown)).rstrip() + more,
+                border,
+                f"l > |{left}|{more}   S: probes and is stored",
+                border,
+                f"r > |{right}|{more}   p: probes",
+                border,
+            ]
+        )
+
+
 def split(groups: NDArray[np.int64], count: int) -> Iterator[tuple[int, Indices]]:
     """The positions of each group's members, in order; groups without members are left out.
 

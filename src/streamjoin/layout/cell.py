@@ -18,19 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamjoin.layout.base import (
-    Cost,
-    Hashes,
-    Layout,
-    Part,
-    Router,
-    check_whole_number,
-    describe_lengths,
-    mix,
-    send_everywhere,
-    slot_length,
-)
-from streamjoin.layout.scale import draw_line
+from streamjoin.layout.base import Hashes, Line, Part, Router, describe_lengths, mix, send_everywhere, slot_length
 from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:
@@ -48,23 +36,14 @@ FRESH = 64
 
 
 @dataclass(frozen=True)
-class Cell(Layout):
+class Cell(Line):
     """n cells; a row is sent to all of them and stored where its basic window (with `hashed`: and its key) says.
 
     >>> print(Cell(4), Cell(4, hashed=True))
     Cell(4) Cell(4, hashed=True)
     """
 
-    n: int
     hashed: bool = False
-
-    def __post_init__(self) -> None:
-        check_whole_number("Cell(n)", self.n)
-
-    @property
-    def cells(self) -> int:
-        """All of them alike."""
-        return self.n
 
     def router(self, plan: "Plan") -> Router:
         """To all cells, at home where the basic window says."""
@@ -91,11 +70,6 @@ class Cell(Layout):
         """The length of a basic window in microseconds."""
         return slot_length(plan.window, side, self._in_a_window)
 
-    def cost(self, side: Side, plan: "Plan") -> Cost:
-        """One stored copy."""
-        del side, plan
-        return Cost(self.n, 1)
-
     def describe_routing(self, plan: "Plan") -> str:
         """Basic windows."""
         key = ", and a hash of the key" if self.hashed else ""
@@ -105,10 +79,6 @@ class Cell(Layout):
         """But for what one has and another not yet."""
         del plan
         return "but for a basic window, at times two"
-
-    def draw(self) -> str:
-        """The cells in a line, with what one row of each side does in them."""
-        return draw_line(self.n)
 
     def __str__(self) -> str:
         return f"Cell({self.n}, hashed=True)" if self.hashed else f"Cell({self.n})"

@@ -44,7 +44,7 @@ class KeyHash:
         unable = np.zeros(len(rows), np.bool_)
         for equality in self.equalities:
             found = mix(found ^ encode(equality.values(side, rows)).astype(np.int64))
-            valid = rows.keys[equality.keys.of(side)].valid
+            valid = rows.keys[equality.keys[side]].valid
             if valid is not None and not equality.equi.null_safe:
                 unable |= ~valid
         return np.where(unable, hashes, found)
@@ -84,7 +84,7 @@ class Buckets:
 
     def groups(self, side: Side, rows: Rows, hashes: Hashes) -> tuple[Hashes, Hashes]:
         """Buckets from a wide row's least partner to its greatest; that of the other row's value."""
-        key = rows.keys[self.band.keys.of(side)]
+        key = rows.keys[self.band.keys[side]]
         values = np.asarray(key.values)
         like = np.empty(0, np.int64 if isinstance(self.band, WholeBand) else np.float64)
         if side != self.wide:

@@ -12,7 +12,6 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Keyed, Layout, Scale
 from streamjoin.local.handshake import Handshake
 from streamjoin.local.intake import Intake, check_time
-from streamjoin.operators.expr import Expr
 from streamjoin.operators.onesided import check_evaluable, read_schema
 from streamjoin.plan import Plan
 from streamjoin.predicate import On, Predicate, parse
@@ -162,15 +161,12 @@ def _decide_here(predicate: Predicate, timezone: str) -> Predicate:
         raise StreamJoinError(
             f"{reason}, and there is no Spark here. Compute a column before the join and compare that"
         ) from None
-    if timezone != "UTC" and (zoned := _find_zoned(decided)) is not None:
+    zoned = next(filter(reads_zone, decided.condition.walk()), None)
+    if timezone != "UTC" and zoned is not None:
         raise StreamJoinError(
             f"timezone: {zoned} depends on the time zone, and without Spark only 'UTC' is served; got {timezone!r}"
         )
     return decided
-
-
-def _find_zoned(predicate: Predicate) -> Expr | None:
-    return next((part for part in predicate.condition.walk() if reads_zone(part)), None)
 
 
 def check_schema(schema: Any, side: Side) -> pa.Schema:

@@ -144,7 +144,7 @@ class CellEngine(Stripes):
     ) -> list[Sequence[Segment]]:
         """The segments that each worker probes: its basic windows; fresh rows belong to the newest one."""
         segments = ready[side, 0].segments
-        closed = self._stores[side, 0].closed_panes
+        closed = self._stores[side, 0].panes.closed
         newest = list(segments[closed:])
         theirs = fresh[side].segment if side in fresh and (side == "r" or self.plan.counts) else None
         if theirs is not None:

@@ -15,7 +15,6 @@ window checks the ranks).
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +39,8 @@ from streamjoin.worker.store import Fetch
 
 RUN = 64
 """Rows that travel together: about so many of both sides enter before the far ends hear of expired ones."""
+
+_NOTHING: Ranks = np.zeros(0, np.int64)
 
 
 class Kept:
@@ -66,17 +67,13 @@ class Kept:
             self.first += len(self.blocks.pop(0))
             self.ranges = self.ranges[1:]
 
-    @cached_property
-    def _nothing(self) -> Times:
-        return np.zeros(0, np.int64)
-
     def times(self) -> Times:
         """The times of all rows that are kept."""
-        return np.concatenate([self._nothing, *(block.time for block in self.blocks)])
+        return np.concatenate([_NOTHING, *(block.time for block in self.blocks)])
 
     def bounds(self, end: int) -> Ranks:
         """The first (0) or last (1) ranks of the count windows of all rows that are kept."""
-        return np.concatenate([self._nothing, *(pair[end] for pair in self.ranges)])
+        return np.concatenate([_NOTHING, *(pair[end] for pair in self.ranges)])
 
     def take(self, ranks: Ranks) -> list[pa.Array]:
         """The payload columns of these rows."""
@@ -99,7 +96,7 @@ class ChainEngine(Engine):
             matcher = Matcher(plan.predicate, plan.window, kernel=plan.kernel)
             self._nodes.append(Node(number, matcher, self._report, self._traffic.send))
         for left, right in pairwise(self._nodes):
-            left.right, right.left = right, left
+            left.ahead["l"], right.ahead["r"] = right, left
         self._ends: dict[Side, Node] = {"l": self._nodes[0], "r": self._nodes[-1]}
         self._kept = {side: Kept() for side in SIDES}
         self._entrance = Entrance([0])
@@ -125,17 +122,13 @@ class ChainEngine(Engine):
             kept.forget(min(map(_first_rank, held), default=kept.ranked))
         return found
 
-    def finish(self) -> list[pa.RecordBatch]:
-        """Everything is ready, and what is still apart meets."""
-        return self.run({}, ENDED)
-
     # The driver
 
     def _feed(self, ready: Ready) -> None:
         """Rows enter in runs; after each the far ends are told what has left the window."""
         came = {side: kept.ranked for side, kept in self._kept.items()}
         given = {side: rows.take(argsort_rows(rows)) for side, (rows, _) in ready.items()}
-        times = {side: given[side].time if side in given else np.zeros(0, np.int64) for side in SIDES}
+        times = {side: given[side].time if side in given else _NOTHING for side in SIDES}
         for side, rows in given.items():
             other = OTHER[side]
             ranges = None

@@ -65,21 +65,13 @@ class Driver:
 
     # Steps come in
 
-    def push(self, admit: Callable[[], Step]) -> None:
-        """Run a step with rows, or queue it; `admit` makes it, in its turn."""
+    def submit(self, admit: Callable[[], Step], *, brings_rows: bool = False, ends: bool = False) -> None:
+        """Run a step, or queue it; `admit` makes it, in its turn. One that `brings_rows` waits for room."""
         with self.mutex:
             self.check_open()
-            self._check_unread()
-            self._wait_for_room()
-            step = admit()
-            at_once = self._enqueue(step)
-        if at_once:
-            self.run(partial(self._join, [step]), step.arrived)
-
-    def advance(self, admit: Callable[[], Step], *, ends: bool = False) -> None:
-        """Run or queue a step that brings a watermark alone; with `ends` it is the last."""
-        with self.mutex:
-            self.check_open()
+            if brings_rows:
+                self._check_unread()
+                self._wait_for_room()
             self.ended = ends
             step = admit()
             at_once = self._enqueue(step)

@@ -11,6 +11,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.pane import Rows
 from streamjoin.spec.side import Side
 from streamjoin.worker import Counters, Size
+from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.store import Fetch
 
 State: TypeAlias = tuple[dict[str, Any], dict[str, bytes]]
@@ -35,9 +36,9 @@ class Engine(ABC):
     def run(self, rows: Mapping[Side, Rows], watermark: int | None) -> list[pa.RecordBatch]:
         """Join admitted rows with what is stored and with each other, then expire what the watermark has passed."""
 
-    @abstractmethod
     def finish(self) -> list[pa.RecordBatch]:
         """The input has ended: decide every row that waits."""
+        return self.run({}, ENDED)
 
     @property
     @abstractmethod

@@ -6,12 +6,12 @@ so here, and keys are computed here: what Spark SQL does before a join on Spark.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 
@@ -19,8 +19,8 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout.base import mix
 from streamjoin.local.row import RowReader, find_plain, make_reader
 from streamjoin.operators.expr import Expr, Key
-from streamjoin.operators.onesided import evaluate_column, read_column, read_type
-from streamjoin.operators.types import TIMESTAMP_NTZ
+from streamjoin.operators.onesided import evaluate_column, find_column, read_column, read_type
+from streamjoin.operators.types import TIMESTAMP_NTZ, Type
 from streamjoin.pane import KeyColumn, Rows, key_column, no_columns, numbers
 from streamjoin.plan import Plan
 from streamjoin.predicate.conjunct import OneSided
@@ -46,42 +46,39 @@ class Taken:
     count: int
 
 
+@dataclass(frozen=True)
 class Intake:
     """Reads the rows of one side."""
 
-    def __init__(
-        self,
-        side: Side,
-        schema: pa.Schema,
-        time: str,
-        carried: Sequence[tuple[str, ...]],
-        plan: Plan,
-        filters: Sequence[Expr],
-        *,
-        hashed: bool,
-        sortable: bool,
-    ) -> None:
-        self.side, self.schema = side, schema
-        self._time, self._carried, self._plan, self._filters = time, carried, plan, filters
-        self._keys: list[tuple[Key, list[Expr]]] = [(key, self._guards(key)) for key in plan.keys[side]]
-        self._hashed, self._sortable = hashed, sortable
+    side: Side
+    schema: pa.Schema
+    time: str
+    carried: Sequence[tuple[str, ...]]
+    plan: Plan
+    filters: Sequence[Expr]
+    hashed: bool
+    sortable: bool
+
+    @cached_property
+    def _keys(self) -> list[tuple[Key, list[Expr]]]:
+        return [(key, self._guards(key)) for key in self.plan.keys[self.side]]
 
     def _guards(self, key: Key) -> list[Expr]:
         """The conditions of its side before a key that may raise: a row that they exclude must not fail on it."""
-        own = [c for c in self._plan.predicate.conjuncts if isinstance(c, OneSided) and c.side == self.side]
+        own = [c for c in self.plan.predicate.conjuncts if isinstance(c, OneSided) and c.side == self.side]
         return [c.exact for c in takewhile(lambda c: c.key != key, own)] if may_raise(key.arg) else []
 
     def read(self, pushed: Pushed) -> Taken:
         """The rows of one push."""
         batch = to_batch(pushed, self.schema, f"push_{NAMED[self.side]}")
         count = batch.num_rows
-        time = read_time(batch, self._time)
+        time = read_time(batch, self.time)
         invalid = time.null_count
         if invalid:
             valid = time.is_valid()
             batch, time = batch.filter(valid), time.filter(valid)
         latest = int(numbers(time).max()) if len(time) else None
-        for condition in self._filters:
+        for condition in self.filters:
             passed = evaluate_column(condition, batch).fill_null(False)
             batch, time = batch.filter(passed), time.filter(passed)
         return Taken(self._to_rows(batch, numbers(time)), latest, invalid, count)
@@ -89,18 +86,18 @@ class Intake:
     def find_row_reader(self) -> "RowReader | None":
         """Reads single rows without Arrow, where all columns are numbers and keys are columns; else None."""
         plain = [find_plain(key) for key, _ in self._keys]
-        paths = [path for path in (*self._carried, *plain) if path is not None and len(path) == 1]
-        if self._filters or self._hashed or len(paths) < len(self._carried) + len(plain):
+        paths = [path for path in (*self.carried, *plain) if path is not None and len(path) == 1]
+        if self.filters or self.hashed or len(paths) < len(self.carried) + len(plain):
             return None
         names = [path[0] for path in paths]
-        return make_reader(self.schema, self._time, names[: len(self._carried)], names[len(self._carried) :])
+        return make_reader(self.schema, self.time, names[: len(self.carried)], names[len(self.carried) :])
 
     def _to_rows(self, batch: pa.RecordBatch, time: NDArray[np.int64]) -> Rows:
         keys = tuple(self._read_key(key, guards, batch) for key, guards in self._keys)
-        schema = self._plan.payload(self.side)
-        columns = [_find(batch, path) for path in self._carried]
-        route = hash_rows(batch, self.side) if self._hashed else None
-        if self._sortable:
+        schema = self.plan.payload(self.side)
+        columns = [find_column(batch, path) for path in self.carried]
+        route = hash_rows(batch, self.side) if self.hashed else None
+        if self.sortable:
             columns += [pa.array(time), pa.array(route)]
         payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else no_columns(len(time))
         return Rows(time, keys, payload, route=route)
@@ -115,20 +112,17 @@ class Intake:
             at = np.cumsum(able) - 1
             spared = evaluate_column(key, batch.filter(pa.array(able)))
             values = spared.take(pa.array(at, mask=~able))
-        hashes = None if key.type.is_machine else pa.array(hash_values(values))
-        return key_column(values, key.type, hashes)
+        return to_key(values, key.type)
 
 
-def _find(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
-    values = batch.column(batch.schema.names.index(path[0]))
-    for name in path[1:]:
-        values = pc.struct_field(values, name)
-    return values
+def to_key(values: pa.Array, type: Type) -> KeyColumn:
+    """Computed values as a key column, with hashes where they are no numbers."""
+    return key_column(values, type, None if type.is_machine else pa.array(hash_values(values)))
 
 
 def read_time(batch: pa.RecordBatch, name: str) -> pa.Array:
     """The event times in microseconds."""
-    column = batch.column(batch.schema.names.index(name))
+    column = find_column(batch, (name,))
     if column.type == pa.int64():
         return column
     try:
@@ -169,7 +163,7 @@ def to_batch(pushed: Pushed, schema: pa.Schema, verb: str) -> pa.RecordBatch:
             + (f"; {', '.join(missing)} missing" if missing else "")
             + (f"; {', '.join(map(str, unknown))} unknown" if unknown else "")
         )
-    one = not isinstance(pushed, pa.Table | pa.RecordBatch) and not _are_columns(columns, schema)
+    one = isinstance(pushed, Mapping) and not all(_is_column(columns[field.name], field.type) for field in schema)
     arrays = [_to_array([columns[f.name]] if one else columns[f.name], f, verb) for f in schema]
     lengths = {len(array) for array in arrays}
     if len(lengths) > 1:
@@ -177,12 +171,8 @@ def to_batch(pushed: Pushed, schema: pa.Schema, verb: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema) if arrays else no_columns(0)
 
 
-def _are_columns(columns: Mapping[str, Any], schema: pa.Schema) -> bool:
-    """Whether the values of a dict are columns: all are arrays or lists, and a list of a list type holds lists."""
-    return all(_is_column(columns[field.name], field.type) for field in schema)
-
-
 def _is_column(value: Any, type: pa.DataType) -> bool:
+    """Whether a value of a dict is a column: an array or a list, which for a list type holds lists."""
     if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray):
         return True
     if not isinstance(value, list | tuple):
@@ -197,15 +187,9 @@ def _to_array(values: Any, field: pa.Field, verb: str) -> pa.Array:
             values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
         if isinstance(values, pa.Array):
             return values if values.type == field.type else values.cast(field.type)
-        if field.type == pa.int64() or not pa.types.is_timestamp(field.type):
-            return pa.array(values, field.type)
-        return _to_times(values, field.type)
+        return pa.array(values, field.type)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise StreamJoinError(f"{verb}: {field.name}: expected values of type {field.type}; {error}") from None
-
-
-def _to_times(values: Any, type: pa.DataType) -> pa.Array:
-    return pa.array(values, type, from_pandas=False)
 
 
 # Hashes
@@ -219,17 +203,13 @@ def hash_values(values: pa.Array) -> Hashes:
         if pa.types.is_boolean(values.type):
             words = values.cast(pa.int8()).fill_null(2).to_numpy().astype(np.int64)
         else:
-            words = (
-                numbers(values).astype(np.float64).view(np.int64)
-                if pa.types.is_floating(values.type)
-                else (numbers(values).astype(np.int64))
-            )
+            words = numbers(values)
+            words = words.astype(np.float64).view(np.int64) if words.dtype.kind == "f" else words.astype(np.int64)
             if values.null_count:
                 words = np.where(values.is_null().to_numpy(zero_copy_only=False), np.int64(0x5EED), words)
         return mix(words)
     if pa.types.is_nested(values.type):
-        hashed = [_hash_bytes(repr(value).encode()) for value in values.to_pylist()]
-        return np.array(hashed, np.int64)
+        return np.array([_hash_bytes(repr(value).encode()) for value in values.to_pylist()], np.int64)
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     known = [
         _hash_bytes(value if isinstance(value, bytes) else str(value).encode()) for value in _raw(encoded.dictionary)

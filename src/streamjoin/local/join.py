@@ -159,7 +159,7 @@ class LocalJoin:
             self._admission.advance(time)
             return Step(None, None, self._admission.watermark, perf_counter())
 
-        self._driver.advance(admit)
+        self._driver.submit(admit)
 
     def read(self) -> pa.Table:
         """All results of what was pushed so far that have not been read."""
@@ -171,7 +171,7 @@ class LocalJoin:
 
     def flush(self) -> None:
         """The input has ended: what waits for the watermark is decided. Returns when all results are there."""
-        self._driver.advance(lambda: Step(None, None, ENDED, perf_counter()), ends=True)
+        self._driver.submit(lambda: Step(None, None, ENDED, perf_counter()), ends=True)
         with self._driver.mutex:
             self._driver.wait_idle()
 
@@ -267,7 +267,7 @@ class LocalJoin:
             row = self._rows[side].read(pushed)
             if row is not None and self._push_row(side, row, arrived):
                 return
-        self._driver.push(partial(self._admit, side, self._intakes[side].read(pushed), arrived))
+        self._driver.submit(partial(self._admit, side, self._intakes[side].read(pushed), arrived), brings_rows=True)
 
     def _admit(self, side: Side, taken: Taken, arrived: float) -> Step:
         rows, watermark = self._admission.admit(side, taken)

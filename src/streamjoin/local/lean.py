@@ -25,7 +25,7 @@ from streamjoin.plan import Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.spec.window import Between
 from streamjoin.worker import Counters, Size
-from streamjoin.worker.expiry import ENDED, find_limit
+from streamjoin.worker.expiry import find_limit
 from streamjoin.worker.output import Output
 from streamjoin.worker.store import Fetch
 
@@ -76,10 +76,6 @@ class LeanEngine(Engine):
                         found.append(made)
         self._expire(watermark)
         return found
-
-    def finish(self) -> list[pa.RecordBatch]:
-        """Nothing waits: forget all rows."""
-        return self.run({}, ENDED)
 
     def _expire(self, watermark: int | None) -> None:
         if watermark is not None:
@@ -133,9 +129,8 @@ class LeanEngine(Engine):
             probes, slots = pairs.probe, pairs.build  # type: ignore[assignment]
             if len(probes) == 0:
                 return None
-        left, right = (
-            (mine.take(probes), theirs.take(slots)) if side == "l" else (theirs.take(slots), mine.take(probes))
-        )
+        taken = mine.take(probes), theirs.take(slots)
+        left, right = taken if side == "l" else taken[::-1]
         return self._output.build([*left, *right], np.maximum(mine.time[probes], theirs.time[slots]), {})
 
     # Sizes and state

@@ -107,8 +107,8 @@ class Node:
     matcher: Matcher
     report: Report
     send: Send
-    left: "Node | None" = None
-    right: "Node | None" = None
+    ahead: dict[Side, "Node | None"] = field(default_factory=lambda: {"l": None, "r": None})
+    """Where the rows of each side go: left rows to the right, right rows to the left."""
     windows: dict[Side, Window] = field(default_factory=lambda: {"l": Window(), "r": Window()})
     queues: dict[Side, deque[Message]] = field(default_factory=lambda: {"l": deque(), "r": deque()})
     expired: dict[Side, int] = field(default_factory=lambda: {"l": 0, "r": 0})
@@ -123,36 +123,27 @@ class Node:
         """Process a message of each queue, then send rows on; returns how many messages there were."""
         taken = 0
         sizes = {side: len(window) for side, window in self.windows.items()}
-        if self.queues["l"]:
-            self._process_left(self.queues["l"].popleft())
-            taken += 1
-        if self.queues["r"]:
-            self._process_right(self.queues["r"].popleft())
-            taken += 1
+        for side, queue in self.queues.items():
+            if queue:
+                self._process(side, queue.popleft())
+                taken += 1
         self._forward()
-        if self.left is not None and len(self.windows["l"]) < sizes["l"]:
-            self.send(self.left, "r", Look())
-        if self.right is not None and len(self.windows["r"]) < sizes["r"]:
-            self.send(self.right, "l", Look())
+        for side, other in OTHER.items():
+            if (behind := self.ahead[other]) is not None and len(self.windows[side]) < sizes[side]:
+                self.send(behind, other, Look())
         return taken
 
-    def _process_left(self, message: Message) -> None:
+    def _process(self, side: Side, message: Message) -> None:
+        """What came from the left ("l") or from the right ("r")."""
         match message:
             case Travelling(rows):
-                self._accept("l", rows)
+                self._accept(side, rows)
+                if side == "r" and (right := self.ahead["l"]) is not None:
+                    self.send(right, "l", Acknowledged(int(ranks_of(rows)[-1])))
             case Acknowledged(rank):
                 self.windows["r"].drop(self.windows["r"].count_before(rank + 1))
             case Expired(rank):
-                self._expire("r", rank)
-
-    def _process_right(self, message: Message) -> None:
-        match message:
-            case Travelling(rows):
-                self._accept("r", rows)
-                if self.right is not None:
-                    self.send(self.right, "l", Acknowledged(int(ranks_of(rows)[-1])))
-            case Expired(rank):
-                self._expire("l", rank)
+                self._expire(OTHER[side], rank)
 
     def _accept(self, side: Side, rows: Rows) -> None:
         """Scan the other window, then store; at the far end what is expired already is not stored."""
@@ -176,16 +167,15 @@ class Node:
 
     def _forward(self) -> None:
         """Autonomous load balancing (4.3): like water in a pipe, rows go where there are fewer."""
-        if self.left is not None and (count := self._count_surplus("r", self.left)):
-            mine = self.windows["r"]
-            self.send(self.left, "r", Travelling(mine.oldest(count)))
-            self.left.promised["r"] += count
-            self._mark_sent(count)
-        if self.right is not None and (count := self._count_surplus("l", self.right)):
-            mine = self.windows["l"]
-            self.send(self.right, "l", Travelling(mine.oldest(count)))
-            self.right.promised["l"] += count
-            mine.drop(count)
+        for side in ("r", "l"):
+            mine, ahead = self.windows[side], self.ahead[side]
+            if ahead is not None and (count := self._count_surplus(side, ahead)):
+                self.send(ahead, side, Travelling(mine.oldest(count)))
+                ahead.promised[side] += count
+                if side == "l":
+                    mine.drop(count)
+                else:
+                    self._mark_sent(count)
 
     def _mark_sent(self, count: int) -> None:
         """First phase of two-phase forwarding: rows that were sent stay to be met until they are acknowledged."""

@@ -85,10 +85,7 @@ def _to_axis(conjunct: Conjunct, positions: dict[str, int]) -> Axis | None:
 
 
 def _is_plain(type: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_temporal)
-    return (
-        any(is_kind(type) for is_kind in kinds) and type.bit_width in (8, 16, 32, 64) and not pa.types.is_interval(type)
-    )
+    return pa.types.is_primitive(type) and 8 <= type.bit_width <= 64 and not pa.types.is_interval(type)
 
 
 class Held(NamedTuple):
@@ -223,23 +220,12 @@ class Ring:
         """Candidates for rows of the other side, in pieces: rows that ask, slots, rows looked at."""
         found = []
         cursor = np.zeros(2, np.int64)
-        rest = (self.low, self.high, self.slack, window.first, window.last, self.keys, self.times, self.pers)
+        bounds = self.low, self.high, self.slack, window.first, window.last
+        ring = self.keys, self.times, self.pers, self.base, self.next - 1, self.heads, self.older
         while cursor[0] < len(times):
             probes, builds = np.empty(room, np.int64), np.empty(room, np.int64)
             before, looked = int(cursor[0]), int(cursor[1])
-            count = probe(
-                asked,
-                times,
-                side == "l",
-                *rest,
-                self.base,
-                self.next - 1,
-                self.heads,
-                self.older,
-                probes,
-                builds,
-                cursor,
-            )
+            count = probe(asked, times, side == "l", *bounds, *ring, probes, builds, cursor)
             if count:
                 found.append((probes[:count], builds[:count], int(cursor[1]) - looked))
             if cursor[0] < len(times) and (count == 0 or cursor[0] == before):

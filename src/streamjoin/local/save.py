@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.flow.settle import pack_results, unpack_results
 from streamjoin.layout import Cell, Grid, Keyed, Scale
 from streamjoin.local.handshake import Handshake
 from streamjoin.pane import write_whole
@@ -42,11 +43,8 @@ class Saved:
 
     def batches(self, name: str) -> list[pa.RecordBatch]:
         """Results that were kept."""
-        file = self.told["files"].get(name)
-        if file is None:
-            return []
-        with pa.ipc.open_stream((self.directory / file).read_bytes()) as reader:
-            return list(reader)
+        content = self.fetch(name)
+        return [] if content is None else list(unpack_results(content))
 
 
 def save(
@@ -56,7 +54,7 @@ def save(
     directory.mkdir(parents=True, exist_ok=True)
     before = _read(directory) or {"generation": 0, "files": {}}
     generation = before["generation"] + 1
-    contents = {**kept, **{name: _pack(batches) for name, batches in results.items() if batches}}
+    contents = {**kept, **{name: pack_results(*batches) for name, batches in results.items() if batches}}
     files = {name: f"{generation}-{number}" for number, name in enumerate(contents)}
     for name, content in contents.items():
         write_whole(directory / files[name], [content])
@@ -82,14 +80,6 @@ def _read(directory: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     return told
-
-
-def _pack(batches: Sequence[pa.RecordBatch]) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
 def _to_data(value: Any) -> Any:

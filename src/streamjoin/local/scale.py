@@ -27,7 +27,6 @@ from streamjoin.pane import Rows
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker import Size, Worker
-from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.store import Fetch
 
 
@@ -49,10 +48,6 @@ class ScaleEngine(Engine):
         found = self._process(watermark, alone=sum(map(len, rows.values())) <= FEW)
         self._watermark = watermark
         return found
-
-    def finish(self) -> list[pa.RecordBatch]:
-        """Everything is ready."""
-        return self.run({}, ENDED)
 
     def _process(self, watermark: int, *, alone: bool) -> list[pa.RecordBatch]:
         def process(thread: int) -> list[pa.RecordBatch]:

@@ -28,7 +28,6 @@ from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
 from streamjoin.worker import ready as waiting
-from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.output import Output
 from streamjoin.worker.ready import Arrived, split_rounds
 from streamjoin.worker.round import Fresh, Round
@@ -120,10 +119,6 @@ class Stripes(Engine):
         self._watermark = watermark
         return list(gather(found, self.plan.block_rows, self.plan.block_bytes))
 
-    def finish(self) -> list[pa.RecordBatch]:
-        """The input has ended: decide every row that waits."""
-        return self.run({}, ENDED)
-
     def _run_round(self, arrived: Arrived, watermark: int | None) -> list[pa.RecordBatch]:
         dealt = {
             (side, at): block
@@ -146,7 +141,7 @@ class Stripes(Engine):
             fresh = None if block is None else steps.prepare(side, block, evictors, meets=meets)
             if self.plan.counts:
                 store.extend_ranks(arrived[side].evictors.stop)
-            return Ready(fresh, store.segments if meets else (), steps.find_limit(side))
+            return Ready(fresh, store.segments if meets else (), store.find_limit(watermark))
 
         stripes = list(self._stores)
         ready = dict(zip(stripes, self.pool.run(prepare, stripes, alone=alone), strict=True))
@@ -190,13 +185,13 @@ class Stripes(Engine):
     @property
     def size(self) -> Size:
         """What is stored now, each row once."""
-        live = {side: sum(s.live for (of, _), s in self._stores.items() if of == side) for side in SIDES}
+        live = {side: sum(s.panes.live_rows for (of, _), s in self._stores.items() if of == side) for side in SIDES}
         undecided = {side: sum(s.undecided for (of, _), s in self._stores.items() if of == side) for side in SIDES}
         waiting = {side: len(self._lines[side].waiting) for side in SIDES}
         every = [*self._stores.values(), *self._lines.values()]
         return Size(
             *(live["l"], live["r"], waiting["l"], waiting["r"], sum(waiting.values()), undecided["l"], undecided["r"]),
-            sum(store.segment_count for store in every),
+            sum(len(store.panes) for store in every),
             sum(store.nbytes for store in every),
         )
 

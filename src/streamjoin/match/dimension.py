@@ -7,6 +7,7 @@ but never one too few.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -52,20 +53,8 @@ class Dimension(ABC):
         return None
 
 
-@dataclass(frozen=True)
-class KeyPositions:
-    """Where the two keys of a condition stand in `Rows.keys`."""
-
-    l: int
-    r: int
-
-    def of(self, side: Side) -> int:
-        """The position on one side."""
-        return self.l if side == "l" else self.r
-
-    def column(self, side: Side, rows: Rows) -> Array:
-        """The values of the key on one side."""
-        return rows.keys[self.of(side)].values
+KeyPositions = Mapping[Side, int]
+"""Where the two keys of a condition stand in `Rows.keys`."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class Equality(Dimension):
     is_equality: ClassVar[bool] = True
 
     def values(self, side: Side, rows: Rows) -> Array:
-        key = rows.keys[self.keys.of(side)]
+        key = rows.keys[self.keys[side]]
         if not self.equi.null_safe or key.valid is None:
             return key.values
         return np.where(key.valid, key.values, key.values.dtype.type(0))  # NULLs meet in one code
@@ -96,7 +85,7 @@ class Validity(Dimension):
     width: ClassVar[int] = 0
 
     def values(self, side: Side, rows: Rows) -> Array:
-        valid = rows.keys[self.keys.of(side)].valid
+        valid = rows.keys[self.keys[side]].valid
         return np.ones(len(rows), np.int32) if valid is None else valid.astype(np.int32)
 
     def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
@@ -105,11 +94,18 @@ class Validity(Dimension):
 
 
 @dataclass(frozen=True)
-class WholeBand(Dimension):
-    """A band on whole numbers: dates, times and decimals are such."""
+class _KeyBand(Dimension):
+    """A band on two keys."""
 
     band: Band
     keys: KeyPositions
+
+    def values(self, side: Side, rows: Rows) -> Array:
+        return rows.keys[self.keys[side]].values
+
+
+class WholeBand(_KeyBand):
+    """A band on whole numbers: dates, times and decimals are such."""
 
     @cached_property
     def bounds(self) -> tuple[int | None, int | None]:
@@ -123,26 +119,19 @@ class WholeBand(Dimension):
         lower, upper = self.bounds
         return None if lower is None or upper is None else max(upper - lower, 0)
 
-    def values(self, side: Side, rows: Rows) -> Array:
-        return self.keys.column(side, rows)
-
     def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
         lower, upper = self.bounds
         if side == "l":  # of right = left - difference
             lower, upper = (None if b is None else -b for b in (upper, lower))
-        return whole_intervals(self.keys.column(side, rows), lower, upper, like)
+        return whole_intervals(self.values(side, rows), lower, upper, like)
 
     def zone(self, side: Side, segment: Segment) -> tuple[int, int] | None:
-        low, high = (zone.keys[self.keys.of(side)] for zone in (segment.low, segment.high))
+        low, high = (zone.keys[self.keys[side]] for zone in (segment.low, segment.high))
         return None if low is None or high is None else (int(low), int(high))
 
 
-@dataclass(frozen=True)
-class FloatBand(Dimension):
+class FloatBand(_KeyBand):
     """A band with a floating key on at least one side; it narrows, `band.check` decides."""
-
-    band: Band
-    keys: KeyPositions
 
     @cached_property
     def width(self) -> float | None:
@@ -150,11 +139,8 @@ class FloatBand(Dimension):
             return None
         return max(float(self.band.upper.value - self.band.lower.value), 0.0)
 
-    def values(self, side: Side, rows: Rows) -> Array:
-        return self.keys.column(side, rows)
-
     def intervals(self, side: Side, rows: Rows, like: Array) -> Intervals:
-        f = self.keys.column(side, rows)
+        f = self.values(side, rows)
         lower, upper = (None if b is None else float(b.value) for b in (self.band.lower, self.band.upper))
         if side == "l":
             lower, upper = (None if b is None else -b for b in (upper, lower))

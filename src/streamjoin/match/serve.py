@@ -17,7 +17,7 @@ def key_dimensions(predicate: Predicate) -> Iterator[Dimension]:
             yield RangeBand(conjunct, position)
         if not isinstance(conjunct, Equi | Band):
             continue
-        keys = KeyPositions(position[conjunct.left.name], position[conjunct.right.name])
+        keys: KeyPositions = {"l": position[conjunct.left.name], "r": position[conjunct.right.name]}
         if isinstance(conjunct, Equi):
             yield Equality(conjunct, keys)
             if conjunct.null_safe:

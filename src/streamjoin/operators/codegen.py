@@ -38,12 +38,7 @@ def pairs_source(condition: Expr, *, nullable: bool, index: str) -> Source:
     """
     code = Lowering(nullable=nullable)
     decide = _decide(code, condition)
-    arguments = {
-        **_columns(code, "l"),
-        **_columns(code, "r"),
-        **_arrays(li=index, ri=index, ints="int64", floats="float64"),
-        "marks": "uint8[::1]",
-    }
+    arguments = {**_pair_arguments(code, index), "marks": "uint8[::1]"}
     body = _fill(_PAIRS, code.constants, _mark(code, l="li[k]", r="ri[k]"))
     return _source(code, decide, "pairs", arguments, body)
 
@@ -67,21 +62,10 @@ def values_source(expr: Expr, *, nullable: bool, index: str) -> Source:
     code = Lowering(nullable=nullable)
     value = code.value(expr)
     dtype = dtype_of(expr.type)
-    mark = f"np.uint8({code.negate(value.null)})"
-    if value.error != NEVER:
-        mark = f"np.uint8({LEFT_TO_EVALUATE}) if {value.error} else {mark}"
-    decide = [
-        '@njit(nogil=True, fastmath=False, error_model="numpy", forceinline=True)',
-        f"def decide({', '.join((*_scalars(code), *_constants(code)))}):",
-        *_indent([*code.lines, f"return np.{dtype}({value.text}), {mark}"]),
-    ]
-    arguments = {
-        **_columns(code, "l"),
-        **_columns(code, "r"),
-        **_arrays(li=index, ri=index, ints="int64", floats="float64"),
-        "out": f"{'boolean' if dtype == 'bool_' else dtype}[::1]",
-        "marks": "uint8[::1]",
-    }
+    mark = _write_mark(code.negate(value.null), value.error)
+    decide = _define_decide(code, f"np.{dtype}({value.text}), {mark}")
+    out = f"{'boolean' if dtype == 'bool_' else dtype}[::1]"
+    arguments = {**_pair_arguments(code, index), "out": out, "marks": "uint8[::1]"}
     body = _fill(_VALUES, code.constants, _mark(code, l="li[k]", r="ri[k]"))
     return _source(code, decide, "values", arguments, body)
 
@@ -183,16 +167,27 @@ return found
 def _decide(code: Lowering, condition: Expr) -> list[str]:
     """The function that marks one pair, from its values and the constants."""
     is_true, error = code.condition(condition)
-    mark = (
-        f"np.uint8({is_true})"
-        if error == NEVER
-        else f"np.uint8({LEFT_TO_EVALUATE}) if {error} else np.uint8({is_true})"
-    )
+    return _define_decide(code, _write_mark(is_true, error))
+
+
+def _write_mark(flag: str, error: str) -> str:
+    """The mark of a pair: the flag, or that it is left to `evaluate`."""
+    mark = f"np.uint8({flag})"
+    return mark if error == NEVER else f"np.uint8({LEFT_TO_EVALUATE}) if {error} else {mark}"
+
+
+def _define_decide(code: Lowering, returned: str) -> list[str]:
     return [
         '@njit(nogil=True, fastmath=False, error_model="numpy", forceinline=True)',
         f"def decide({', '.join((*_scalars(code), *_constants(code)))}):",
-        *_indent([*(code.lines), f"return {mark}"]),
+        *_indent([*code.lines, f"return {returned}"]),
     ]
+
+
+def _pair_arguments(code: Lowering, index: str) -> dict[str, str]:
+    """The columns of both sides, the pairs, the constants."""
+    pairs = _arrays(li=index, ri=index, ints="int64", floats="float64")
+    return {**_columns(code, "l"), **_columns(code, "r"), **pairs}
 
 
 def _scalars(code: Lowering) -> list[str]:

@@ -19,20 +19,15 @@ Evaluate = Callable[[Expr], Any]
 # Values
 
 
-def _and(args: tuple[Expr, ...], value: Evaluate) -> bool | None:
-    left = value(args[0])
-    if left is False:
-        return False
-    right = value(args[1])
-    return False if right is False else None if None in (left, right) else True
+def _connect(deciding: bool) -> Callable[[tuple[Expr, ...], Evaluate], bool | None]:
+    """AND or OR: one operand that is `deciding` decides, and what comes after it is not evaluated."""
 
+    def connect(args: tuple[Expr, ...], value: Evaluate) -> bool | None:
+        left = value(args[0])
+        right = deciding if left is deciding else value(args[1])
+        return deciding if right is deciding else None if None in (left, right) else not deciding
 
-def _or(args: tuple[Expr, ...], value: Evaluate) -> bool | None:
-    left = value(args[0])
-    if left is True:
-        return True
-    right = value(args[1])
-    return True if right is True else None if None in (left, right) else False
+    return connect
 
 
 def _null_safe_equal(args: tuple[Expr, ...], value: Evaluate) -> bool:
@@ -211,8 +206,8 @@ ENTRIES = (
     _comparison(">", operator.gt, lambda s, a, b: s.less(b, a), pc.greater),
     _comparison(">=", operator.ge, lambda s, a, b: s.not_greater(b, a), pc.greater_equal),
     _lazy("<=>", rules.type_comparison, 2, 2, _null_safe_equal, _write_null_safe_equal, _match_nulls, "equal_null"),
-    _lazy("AND", rules.type_logic, 2, 2, _and, _write_and, pc.and_kleene, guards=True),
-    _lazy("OR", rules.type_logic, 2, 2, _or, _write_or, pc.or_kleene, guards=True),
+    _lazy("AND", rules.type_logic, 2, 2, _connect(False), _write_and, pc.and_kleene, guards=True),
+    _lazy("OR", rules.type_logic, 2, 2, _connect(True), _write_or, pc.or_kleene, guards=True),
     Operator("NOT", rules.type_logic, 1, 1, operator.not_, _write_not, pc.invert),
     _test("IS NULL", rules.type_test, lambda v: v is None, lambda _, v: v.null, pc.is_null, "isnull"),
     _test("IS TRUE", rules.type_logic, lambda v: v is True, Statements.is_true, lambda c: c.fill_null(False)),

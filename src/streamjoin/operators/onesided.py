@@ -135,11 +135,17 @@ def evaluate_column(expr: Expr, batch: pa.RecordBatch) -> pa.Array:
     return _row_by_row(expr, batch) if found is None else found
 
 
-def read_column(batch: pa.RecordBatch, path: tuple[str, ...], type: Type) -> pa.Array:
-    """A column, or a field inside one, as values of its type lie in memory."""
+def find_column(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
+    """A column, or a field inside one."""
     values = batch.column(batch.schema.names.index(path[0]))
     for name in path[1:]:
         values = pc.struct_field(values, name)
+    return values
+
+
+def read_column(batch: pa.RecordBatch, path: tuple[str, ...], type: Type) -> pa.Array:
+    """A column, or a field inside one, as values of its type lie in memory."""
+    values = find_column(batch, path)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     wanted = find_arrow(type)
@@ -208,9 +214,6 @@ def _row_by_row(expr: Expr, batch: pa.RecordBatch) -> pa.Array:
         whole = pa.array(values, pa.int32() if expr.type == DATE else pa.int64())
         return whole.view(arrow)
     if expr.type == FLOAT:
-        return pa.array(np.array([np.nan if v is None else v for v in values], np.float32), mask=_nulls(values))
+        floats = np.array([np.nan if value is None else value for value in values], np.float32)
+        return pa.array(floats, mask=np.array([value is None for value in values], np.bool_))
     return pa.array(values, arrow)
-
-
-def _nulls(values: list[Any]) -> Any:
-    return np.array([value is None for value in values], np.bool_)

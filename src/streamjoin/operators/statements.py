@@ -11,18 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from streamjoin.operators.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    INTEGRAL_RANGE,
-    SMALLINT,
-    TINYINT,
-    VOID,
-    Type,
-)
+from streamjoin.operators.types import BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTEGRAL_RANGE, SMALLINT, TINYINT, VOID, Type
 
 NEVER, ALWAYS = "False", "True"
 _DTYPES = {

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from streamjoin.compile.modules import load
 from streamjoin.operators.arithmetic import EvaluationError
-from streamjoin.operators.codegen import Source, values_source
+from streamjoin.operators.codegen import LEFT_TO_EVALUATE, Source, values_source
 from streamjoin.operators.compiled import Indices, KeyColumn, Mask, index_type, list_arrays, over_columns, read_row
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Expr
 from streamjoin.operators.statements import dtype_of
-
-LEFT_TO_EVALUATE = 2
 
 
 class CompiledValues:

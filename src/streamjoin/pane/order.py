@@ -58,9 +58,7 @@ def _find_ties(columns: Sequence[NDArray[np.int64]], order: NDArray[np.int64]) -
 
 
 def sort_ties(
-    order: NDArray[np.int64],
-    same: NDArray[np.bool_],
-    argsort: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+    order: NDArray[np.int64], same: NDArray[np.bool_], argsort: Callable[[NDArray[np.int64]], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
     """Sort what an order left undecided: `argsort` is given the rows that are the `same` as the next or the last."""
     if not same.any():
@@ -104,20 +102,8 @@ def _to_sortable(column: pa.Array) -> list[pa.Array]:
 
 
 def _arrow_sorts(type: pa.DataType) -> bool:
-    return any(
-        is_kind(type)
-        for is_kind in (
-            pa.types.is_boolean,
-            pa.types.is_integer,
-            pa.types.is_decimal,
-            pa.types.is_temporal,
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-            pa.types.is_fixed_size_binary,
-        )
-    ) and not pa.types.is_interval(type)
+    views = pa.types.is_string_view(type) or pa.types.is_binary_view(type)
+    return not (views or pa.types.is_nested(type) or pa.types.is_interval(type))
 
 
 def _to_ordered_bits(column: pa.Array) -> pa.Array:

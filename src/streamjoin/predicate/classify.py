@@ -15,16 +15,7 @@ from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Column, Expr, Key, Literal, conjunction
 from streamjoin.operators.registry import OPERATORS
 from streamjoin.operators.rules import COMPARISONS
-from streamjoin.operators.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    INTEGRAL_RANGE,
-    STRING,
-    UNKNOWN,
-    VOID,
-    Type,
-)
+from streamjoin.operators.types import BIGINT, BINARY, BOOLEAN, INTEGRAL_RANGE, STRING, UNKNOWN, VOID, Type
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, OneSided, Range, Residual
 from streamjoin.predicate.half import Halves
 from streamjoin.predicate.halves import group_halves, read_halves
@@ -159,11 +150,16 @@ def _on_machine(expr: Expr) -> Expr | None:
         return expr if expr.type.is_plain else None
     if not expr.sides and expr.type.is_plain and not isinstance(expr, Literal):
         return Literal(expr.type, evaluate(expr, {}, {}), f"({expr})") if is_known(expr) else None
-    parts = [_on_machine(child) for child in expr.children]
-    if not expr.type.is_plain or None in parts or reads_zone(expr):
+    if not expr.type.is_plain or reads_zone(expr):
         return None
-    rest = iter(part for part in parts if part is not None)
-    return expr.rebuild(lambda _: next(rest))
+    return _replace_children(expr, [_on_machine(child) for child in expr.children])
+
+
+def _replace_children(expr: Expr, children: Sequence[Expr | None]) -> Expr | None:
+    """The expression over other parts; None where one of them is missing."""
+    present = [child for child in children if child is not None]
+    following = iter(present)
+    return expr.rebuild(lambda _: next(following)) if len(present) == len(children) else None
 
 
 def _is_always_true(part: Expr) -> bool:
@@ -238,10 +234,7 @@ def over_keys(expr: Expr, keys: Keys, *, guarded: bool) -> Expr | None:
 def _rebuild(expr: Expr, keys: Keys, guarded: bool) -> Expr | None:
     lazy = isinstance(expr, Call) and OPERATORS[expr.op].guards
     parts = [over_keys(child, keys, guarded=guarded or (lazy and i > 0)) for i, child in enumerate(expr.children)]
-    if None in parts:
-        return None
-    rest = iter(part for part in parts if part is not None)
-    return expr.rebuild(lambda _: next(rest))
+    return _replace_children(expr, parts)
 
 
 def _in_whole_numbers(expr: Call) -> Call:

@@ -16,8 +16,9 @@ from fractions import Fraction
 from streamjoin.operators.arithmetic import EvaluationError, NotEvaluable
 from streamjoin.operators.evaluate import evaluate
 from streamjoin.operators.expr import Call, Cast, Expr
-from streamjoin.operators.types import MAX_PRECISION, Type
+from streamjoin.operators.types import Type
 from streamjoin.predicate.half import EPSILON, WIDEST_VALUE, Half, Halves, Multiple
+from streamjoin.predicate.linear import may_cut_digits
 from streamjoin.spec.side import Side
 
 _WIDEST_FACTOR = {"float": 20, "double": 200}  # as powers of two: factors beyond are left to compiled code
@@ -106,7 +107,7 @@ def _sides(total: _Sum) -> set[Side]:
 def _read(expr: Expr) -> _Sum | None:
     if not expr.sides:
         return _read_constant(expr)
-    found = _open(expr) if expr.type.is_numeric and not _cuts(expr.type) else None
+    found = _open(expr) if expr.type.is_numeric and not may_cut_digits(expr.type) else None
     if found is None and len(expr.sides) == 1 and expr.type.is_numeric and expr.type.is_machine:
         found = _Sum({expr: (Fraction(1), Fraction(1))})
     return found
@@ -183,11 +184,6 @@ def _is_moderate(total: _Sum) -> bool:
 
 def _are_within(numbers: Iterable[Fraction], power: int) -> bool:
     return all(Fraction(1, 2**power) <= abs(number) <= 2**power for number in numbers if number)
-
-
-def _cuts(type: Type) -> bool:
-    """Whether Spark may have cut digits to stay within 38."""
-    return type.is_decimal and type.precision >= MAX_PRECISION
 
 
 def group_halves(read: Sequence[Halves | None]) -> list[tuple[list[int], Halves]]:

@@ -19,6 +19,7 @@ from streamjoin.operators.expr import Call, Cast, Expr, Literal
 from streamjoin.operators.rules import COMPARISONS
 from streamjoin.operators.types import BOOLEAN, DATE, FLOAT, MAX_PRECISION, TIMESTAMP, Type
 from streamjoin.operators.widening import common_type
+from streamjoin.predicate.half import EPSILON
 from streamjoin.spec.duration import UNITS
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>", "<>": "<>"}
@@ -47,9 +48,7 @@ class Margin:
 
     def __or__(self, other: "Margin") -> "Margin":
         return Margin(
-            max(self.relative, other.relative),
-            max(self.reach, other.reach),
-            max(self.absolute, other.absolute),
+            max(self.relative, other.relative), max(self.reach, other.reach), max(self.absolute, other.absolute)
         )
 
 
@@ -122,7 +121,7 @@ def _bound_difference(comparison: Call, halves: "list[tuple[_Sum, str]]") -> Dif
     if margin.relative and (type.is_decimal or margin.reach >= _overflow_limit(margin)):
         return None
     if type.is_floating:
-        margin |= Margin(_epsilon(type) * 2)  # the keys' own casts, and a kernel that subtracts
+        margin |= Margin(EPSILON[type.name] * 2)  # the keys' own casts, and a kernel that subtracts
     return Difference(left, right, type, lower, upper, margin, _specials(comparison, left, right))
 
 
@@ -153,7 +152,7 @@ class _Sum:
         """After one more operation whose result is of `type`."""
         if not type.is_floating:
             return self
-        return replace(self, margin=replace(self.margin, relative=self.margin.relative + _epsilon(type)))
+        return replace(self, margin=replace(self.margin, relative=self.margin.relative + EPSILON[type.name]))
 
 
 def _sum(expr: Expr) -> _Sum | None:
@@ -165,7 +164,7 @@ def _sum(expr: Expr) -> _Sum | None:
 
 def _open_sum(expr: Expr) -> _Sum | None:
     """An addition or subtraction taken apart; one-sided ones give up only their constants."""
-    if _rounds(expr.type):
+    if may_cut_digits(expr.type):
         return None
     match expr:
         case Cast(arg=arg, implicit=True) if expr.type.is_numeric and arg.type.is_numeric:
@@ -234,16 +233,12 @@ def _absolute(expr: Expr) -> _Sum | None:
 
 def _overflow_limit(margin: Margin) -> Fraction:
     """Constants from which on a sum of finite values can become infinite, where no margin helps."""
-    return Fraction(2) ** (100 if margin.relative >= _epsilon(FLOAT) else 960)
+    return Fraction(2) ** (100 if margin.relative >= EPSILON["float"] else 960)
 
 
-def _rounds(type: Type) -> bool:
+def may_cut_digits(type: Type) -> bool:
     """Whether Spark may have cut digits to stay within 38."""
     return type.is_decimal and type.precision >= MAX_PRECISION
-
-
-def _epsilon(type: Type) -> Fraction:
-    return Fraction(1, 2**23 if type == FLOAT else 2**52)
 
 
 def classify_value(value: Any) -> str:

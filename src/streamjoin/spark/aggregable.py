@@ -11,16 +11,14 @@ from streamjoin.sql.aggregates import AggregateCall
 SUMMED_DIGITS, AVERAGED_DIGITS = 28, 18
 """Decimals of at most so many digits can be summed and averaged: then no sum of theirs has more than 38."""
 
-_NUMBERS = (spark_types.IntegralType, spark_types.FractionalType)
-_ORDERED = (
-    *_NUMBERS,
+_GROUPED = (
+    spark_types.NumericType,
     spark_types.BooleanType,
     spark_types.StringType,
     spark_types.BinaryType,
     spark_types.DateType,
     spark_types.TimestampType,
     spark_types.TimestampNTZType,
-    spark_types.DayTimeIntervalType,
 )
 
 
@@ -29,7 +27,7 @@ def check_types(call: AggregateCall, types: Sequence[DataType]) -> None:
     if call.op in ("sum", "avg"):
         most = SUMMED_DIGITS if call.op == "sum" else AVERAGED_DIGITS
         of = types[0]
-        if not isinstance(of, _NUMBERS):
+        if not isinstance(of, spark_types.NumericType):
             raise _refuse(call, of, "a number")
         if isinstance(of, spark_types.DecimalType) and of.precision > most:
             raise _refuse(call, of, f"a decimal of at most {most} digits, or a double")
@@ -37,9 +35,13 @@ def check_types(call: AggregateCall, types: Sequence[DataType]) -> None:
         raise _refuse(call, types[-1], "a number, string, binary, date, time or boolean")
 
 
+def is_grouped(of: DataType) -> bool:
+    """Whether values of a type can be grouped by: they are equal where their bytes are."""
+    return isinstance(of, _GROUPED) and getattr(of, "collation", "UTF8_BINARY") == "UTF8_BINARY"
+
+
 def _is_ordered(of: DataType) -> bool:
-    binary = getattr(of, "collation", "UTF8_BINARY") == "UTF8_BINARY"
-    return isinstance(of, _ORDERED) and binary
+    return is_grouped(of) or isinstance(of, spark_types.DayTimeIntervalType)
 
 
 def _refuse(call: AggregateCall, of: DataType, expected: str) -> StreamJoinError:

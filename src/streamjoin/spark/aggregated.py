@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType
 
@@ -14,42 +14,26 @@ from streamjoin.operators.expr import Key
 from streamjoin.operators.types import Schema, Type, from_spark
 from streamjoin.operators.values import CompiledValues
 from streamjoin.plan.reduction import Aggregate, Aggregates, Computed, Operand, Taken
-from streamjoin.predicate import On
 from streamjoin.predicate.classify import Keys, over_keys
 from streamjoin.spark.aggregable import check_types
-from streamjoin.spark.asked import Asked, read_join
+from streamjoin.spark.asked import Asked, ask_types, read_join
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import UTC
 from streamjoin.spark.compat import arrow_type as to_arrow
 from streamjoin.spark.fields import arrow_type
-from streamjoin.spark.inputs import Frames
-from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.spec.window import Window
 from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, Item, find_sides, read_items
 from streamjoin.sql.bind import bind_expression
 from streamjoin.sql.select import JOIN_TIME, Carried, check_names, find, quote_path, read_column
 
 _VALUE = "__streamjoin_value"
+_HINT = ". Columns are named as l.id and r.price"
 
 
-def plan_aggregate(
-    left: Frames,
-    right: Frames,
-    *,
-    on: On,
-    window: Window | None,
-    how: How,
-    time: tuple[str, str],
-    delay: tuple[Duration | None, Duration | None],
-    select: Sequence[str],
-    layout: Layout | None,
-    name: str,
-) -> "Aggregated":
-    """Check the arguments of an aggregate over two streaming or two batch inputs."""
-    asked = read_join(left, right, on, window, time, delay, name, inner=False)
-    return Aggregated(asked, how, select, layout)
+def plan_aggregate(*, how: How, select: Sequence[str], layout: Layout | None, **inputs: Any) -> "Aggregated":
+    """Check the arguments of an aggregate over two inputs, streaming or batch, which are given as to `read_join`."""
+    return Aggregated(read_join(**inputs, inner=False), how, select, layout)
 
 
 class Aggregated(Planned):
@@ -96,10 +80,7 @@ class Aggregated(Planned):
     def _ask_types(self, texts: Sequence[str]) -> list[DataType]:
         """The types that Spark gives to expressions over both sides."""
         pair = self.inputs["l"].frame.alias("l").crossJoin(self.inputs["r"].frame.alias("r"))
-        try:
-            return [field.dataType for field in pair.selectExpr(*texts).schema.fields]
-        except AnalysisException as error:
-            raise StreamJoinError(_explain(error, ", ".join(texts))) from error
+        return ask_types(pair, texts, "select", _HINT)
 
     def _read_call(self, call: AggregateCall, type: DataType) -> Aggregate:
         if call.op == "count_if" or (call.op == "count" and call.args and self._is_large(call.args[0])):
@@ -187,14 +168,5 @@ class Aggregated(Planned):
             item.text if item.columns == (("l", "*"),) else f"{item.text} AS {quote_path([item.name])}"
             for item in self._items
         ]
-        try:
-            result = whole.selectExpr(*written, JOIN_TIME)
-            result.schema  # noqa: B018 - on Connect nothing is analyzed before
-        except AnalysisException as error:
-            raise StreamJoinError(_explain(error, ", ".join(written))) from error
-        return result
-
-
-def _explain(error: AnalysisException, written: str) -> str:
-    reason = (error.getMessage() or str(error)).partition("\n")[0]
-    return f"select: Spark does not understand {written}: {reason}. Columns are named as l.id and r.price"
+        ask_types(whole, written, "select", _HINT)
+        return whole.selectExpr(*written, JOIN_TIME)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
-from pyspark.sql.types import TimestampNTZType
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, TimestampNTZType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.types import Type, from_spark
@@ -99,10 +99,16 @@ def _ask_spark(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
 
     def typeof(sql: str) -> Type | None:
         pair = inputs["l"].frame.alias("l").crossJoin(inputs["r"].frame.alias("r"))
-        try:
-            return from_spark(pair.selectExpr(sql).schema.fields[0].dataType)
-        except AnalysisException as error:
-            reason = (error.getMessage() or str(error)).partition("\n")[0]
-            raise StreamJoinError(f"on: Spark does not understand {sql}: {reason}") from error
+        return from_spark(ask_types(pair, [sql], "on")[0])
 
     return typeof
+
+
+def ask_types(frame: DataFrame, texts: Sequence[str], argument: str, hint: str = "") -> list[DataType]:
+    """The types that Spark gives to expressions over a frame; what it does not understand is an error."""
+    try:
+        return [field.dataType for field in frame.selectExpr(*texts).schema.fields]
+    except AnalysisException as error:
+        reason = (error.getMessage() or str(error)).partition("\n")[0]
+        written = ", ".join(texts)
+        raise StreamJoinError(f"{argument}: Spark does not understand {written}: {reason}{hint}") from error

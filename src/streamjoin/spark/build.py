@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,20 +24,17 @@ from streamjoin.predicate.traits import may_raise
 from streamjoin.spark.ahead import compile_ahead
 from streamjoin.spark.asked import Asked, read_join
 from streamjoin.spark.backfill import backfill
-from streamjoin.spark.column import AnyOn
 from streamjoin.spark.compat import UTC, find_zone, read_setting
 from streamjoin.spark.explain import explain_plan
 from streamjoin.spark.fields import arrow_type
-from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK, Frames
+from streamjoin.spark.inputs import LAGS, NAMES, WATERMARK
 from streamjoin.spark.known import remember_job
 from streamjoin.spark.rowhash import hash_row
 from streamjoin.spark.stored import read_waiting
 from streamjoin.spark.stream import stream
-from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.late import Late
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.spec.window import Window
 from streamjoin.sql.select import JOIN_TIME, RESULT_ID, Carried, Field, check_names, find, quote_path, result_fields
 
 _TIE = ("__streamjoin_tie",)
@@ -44,24 +42,18 @@ _TIE = ("__streamjoin_tie",)
 
 
 def plan(
-    left: Frames,
-    right: Frames,
     *,
-    on: AnyOn,
-    window: Window | None,
     how: How,
-    time: tuple[str, str],
-    delay: tuple[Duration | None, Duration | None],
     select: Sequence[str] | None,
     layout: Layout | None,
     suffixes: tuple[str, str],
-    name: str,
     ordered: bool = False,
     late: Late = "drop",
     result_id: bool = False,
+    **inputs: Any,
 ) -> "Planned":
-    """Check the arguments of a join of two streaming or two batch inputs."""
-    asked = read_join(left, right, on, window, time, delay, name, inner=how == "inner", counts=True)
+    """Check the arguments of a join of two streaming or two batch inputs, which are given as to `read_join`."""
+    asked = read_join(**inputs, inner=how == "inner", counts=True)
     return Planned(asked, how, select, layout, suffixes, ordered=ordered, late=late, result_id=result_id)
 
 

@@ -23,7 +23,7 @@ def sample_frames(
     """The plan of their join, and about so many rows of each side from the midst of the time that they share."""
     none: Any = (None, None)
     planned = plan(
-        *(left, right), on=on, window=window, how=how, time=time, delay=none, select=None, layout=None,
+        left=left, right=right, on=on, window=window, how=how, time=time, delay=none, select=None, layout=None,
         suffixes=("_l", "_r"), name="streamjoin",
     )  # fmt: skip
     frames, job = planned.to_job()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, LongType, TimestampNTZType
@@ -14,8 +13,8 @@ from streamjoin.layout import Grid, Keyed, Layout
 from streamjoin.operators.expr import quote_name
 from streamjoin.plan.reduction import Aggregate, Sliding, Taken
 from streamjoin.predicate import Schema, parse
-from streamjoin.spark.aggregable import check_types
-from streamjoin.spark.asked import Asked
+from streamjoin.spark.aggregable import check_types, is_grouped
+from streamjoin.spark.asked import Asked, ask_types
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import UTC, read_setting
 from streamjoin.spark.compat import arrow_type as to_arrow
@@ -39,15 +38,7 @@ OPS = frozenset(
 """The aggregates whose parts can be put together."""
 
 _VALUE = "__streamjoin_value"
-_GROUPED = (
-    spark_types.NumericType,
-    spark_types.StringType,
-    spark_types.BinaryType,
-    spark_types.BooleanType,
-    spark_types.DateType,
-    spark_types.TimestampType,
-    spark_types.TimestampNTZType,
-)
+_HINT = ". Columns are named without a side, as in count(x): there is one stream"
 
 
 def plan_sliding(
@@ -83,7 +74,7 @@ def plan_sliding(
 
 
 def _check_group(carried: Carried) -> None:
-    if not isinstance(carried.type, _GROUPED) or getattr(carried.type, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+    if not is_grouped(carried.type):
         raise StreamJoinError(
             f"by: {carried.path[0]} is {carried.type.simpleString()}; expected numbers, strings, binaries, dates, "
             "times or booleans to group by"
@@ -139,14 +130,7 @@ class Slid(Planned):
         return self._compute(f"{quote_path(key.path)} + CAST(0 AS {key.type.simpleString()})", key.type)
 
     def _ask_types(self, texts: Sequence[str]) -> list[DataType]:
-        try:
-            return [field.dataType for field in self.inputs["r"].frame.selectExpr(*texts).schema.fields]
-        except AnalysisException as error:
-            reason = (error.getMessage() or str(error)).partition("\n")[0]
-            raise StreamJoinError(
-                f"select: Spark does not understand {', '.join(texts)}: {reason}. Columns are named without a side, "
-                "as in count(x): there is one stream"
-            ) from error
+        return ask_types(self.inputs["r"].frame, texts, "select", _HINT)
 
     def _read_values(self, call: AggregateCall) -> list[Carried]:
         """The column that an aggregate is of."""

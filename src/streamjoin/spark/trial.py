@@ -34,7 +34,7 @@ def time_batches(spark: SparkSession, on: str, rate: float, values: int, window:
             for side in ("left", "right")
         )
         result = plan(
-            *(left, right), on=on, window=within(f"{window} seconds"), how="inner", time=("ts", "ts"),
+            left=left, right=right, on=on, window=within(f"{window} seconds"), how="inner", time=("ts", "ts"),
             delay=("0 seconds", "0 seconds"), select=["l.id", "r.id AS other"], layout=Grid(1, 2),
             suffixes=("_l", "_r"), name="streamjoin",
         ).result()  # fmt: skip

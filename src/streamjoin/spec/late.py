@@ -14,7 +14,6 @@ def late_of(name: object) -> Late:
     >>> late_of("keep")
     'keep'
     """
-    for late in LATES:
-        if name == late:
-            return late
+    if name in LATES:
+        return name
     raise StreamJoinError(f"late: got {name!r}; expected {' or '.join(map(repr, LATES))}")

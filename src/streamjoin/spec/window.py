@@ -34,10 +34,7 @@ class Window:
 
     def __and__(self, other: object) -> "Both":
         match self, other:
-            case (Last() as count, Between() | Tumbling() as time) | (
-                Between() | Tumbling() as time,
-                Last() as count,
-            ):
+            case (Last() as count, Between() | Tumbling() as time) | (Between() | Tumbling() as time, Last() as count):
                 return Both(count, time)
         raise StreamJoinError(
             f"window: cannot combine {self} & {other}; & takes one last(...) and one within, between or tumbling"

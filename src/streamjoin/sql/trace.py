@@ -184,15 +184,7 @@ def _reflect(op: str) -> Callable[[Traced, object], Traced]:
     return lambda self, other: _infix(other, op, self)
 
 
-for _name, _op in {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "mod": "%",
-    "and": "AND",
-    "or": "OR",
-}.items():
+for _name, _op in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": "%", "and": "AND", "or": "OR"}.items():
     setattr(Traced, f"__{_name}__", _operator(_op))
     setattr(Traced, f"__r{_name}__", _reflect(_op))
 for _name, _op in {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():

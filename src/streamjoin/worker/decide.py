@@ -21,7 +21,7 @@ from streamjoin.plan.reduction import Aggregates, Pick
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.worker.best import Best, take_across, widen
 from streamjoin.worker.counters import Counters
-from streamjoin.worker.expiry import Evictors, find_limit, time_unmatched
+from streamjoin.worker.expiry import NO_EVICTORS, find_limit, time_unmatched
 from streamjoin.worker.fold import Aggregator, Met
 from streamjoin.worker.output import Output
 from streamjoin.worker.store import Store
@@ -31,8 +31,6 @@ FIRST_ROWS = 1 << 10
 
 MOST_PAIRS = 1 << 22
 """So many pairs of rows that probe together are held, or those of one row."""
-
-_NO_EVICTORS = Evictors(np.zeros(0, np.int64), 0)
 
 
 class _TooMany(Exception):
@@ -135,7 +133,7 @@ class Decide:
             matched = met.counts > 0
             columns = Aggregator(reduction.each, self.plan.left, self.plan.right).reduce(met)
             columns = [*probing.payload.columns[: reduction.kept], *columns]
-        join_time = time_unmatched(self.plan.window, "l", probing.time, probing.time, _NO_EVICTORS, 0)
+        join_time = time_unmatched(self.plan.window, "l", probing.time, probing.time, NO_EVICTORS, 0)
         results = pa.RecordBatch.from_arrays([*columns, pa.array(join_time)], schema=self.plan.output)
         return results if self.plan.how == "left" else results.filter(pa.array(matched))
 

@@ -77,6 +77,9 @@ class Evictors:
         return evicted, when
 
 
+NO_EVICTORS = Evictors(np.zeros(0, np.int64), 0)
+
+
 def time_unmatched(
     window: Window, side: Side, time: Times, rank: NDArray[np.int64], evictors: Evictors, latest: int
 ) -> Times:

@@ -176,9 +176,8 @@ def _fold(aggregate: Aggregate, met: Met, values: list[pa.Array]) -> pa.Array:
             return divide(met.add(floats, known), met.count(known), 0)
         case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
             floats, known = to_floats(values[0])
-            less = 1 if aggregate.op.endswith("samp") else 0
-            spread = divide(find_moments(*met.ordered, floats, known)[:, 2].copy(), met.count(known), less)
-            return pc.sqrt(spread) if aggregate.op.startswith("stddev") else spread
+            squares = find_moments(*met.ordered, floats, known)[:, 2].copy()
+            return find_spread(aggregate.op, squares, met.count(known))
         case "min" | "max":
             return _find_extreme(aggregate, met, values[0])
     return _pick_value(aggregate, met, values)
@@ -187,10 +186,13 @@ def _fold(aggregate: Aggregate, met: Met, values: list[pa.Array]) -> pa.Array:
 def _find_extreme(aggregate: Aggregate, met: Met, values: pa.Array) -> pa.Array:
     greatest = aggregate.op == "max"
     found = find_extreme_pairs(met.probe, to_codes(values), find_known(values), greatest, len(met.probing))
+    return pick_extreme(values, found)
+
+
+def pick_extreme(values: pa.Array, found: Positions) -> pa.Array:
+    """The values in these places; 0.0 for -0.0, which is its equal."""
     picked = values.take(pa.array(found, mask=found == NOWHERE))
-    if pa.types.is_floating(picked.type):
-        return pc.add(picked, pa.scalar(0.0, picked.type))  # 0.0 for -0.0, which is its equal
-    return picked
+    return pc.add(picked, pa.scalar(0.0, picked.type)) if pa.types.is_floating(picked.type) else picked
 
 
 def _pick_value(aggregate: Aggregate, met: Met, values: list[pa.Array]) -> pa.Array:
@@ -245,6 +247,12 @@ def to_decimals(words: Positions, none: Mask, type: pa.DataType) -> pa.Array:
 def divide(sums: NDArray[np.float64], counts: Positions, less: int) -> pa.Array:
     with np.errstate(all="ignore"):
         return pa.array(sums / (counts - less), mask=counts <= less)
+
+
+def find_spread(op: str, squares: NDArray[np.float64], counts: Positions) -> pa.Array:
+    """Variances or standard deviations, from sums of squared distances from the mean."""
+    variance = divide(squares, counts, 1 if op.endswith("samp") else 0)
+    return pc.sqrt(variance) if op.startswith("stddev") else variance
 
 
 def find_known(values: pa.Array) -> Mask:

@@ -6,26 +6,28 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import unlock
 from streamjoin.kernel.reduce import count_known, divide_wide, find_extreme, find_moments, sum_floats, sum_whole
-from streamjoin.kernel.slide import (
-    add_moments,
-    slide_extremes,
-    slide_floats,
-    slide_moments,
-    subtract_wide,
-)
+from streamjoin.kernel.slide import add_moments, slide_extremes, slide_floats, slide_moments, subtract_wide
 from streamjoin.pane import numbers
 from streamjoin.plan.reduction import Aggregate
-from streamjoin.worker.fold import divide, find_known, sum_decimals, to_codes, to_decimals, to_floats
+from streamjoin.worker.fold import (
+    divide,
+    find_known,
+    find_spread,
+    pick_extreme,
+    sum_decimals,
+    to_codes,
+    to_decimals,
+    to_floats,
+)
 
 Positions = NDArray[np.int64]
 Groups: TypeAlias = tuple[Positions, Positions]
@@ -41,8 +43,8 @@ class Partial(ABC):
     types: Sequence[pa.DataType]
 
     @abstractmethod
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
-        """Partials of groups of rows."""
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
+        """Partials of groups of rows; where only rows are counted, the values are None."""
 
     @abstractmethod
     def merge(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
@@ -75,17 +77,17 @@ class Count(Partial):
 
     types = (pa.int64(),)
 
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
         """Count."""
         return [pa.array(np.diff(groups[0]) if values is None else count_known(*groups, find_known(values)))]
 
     def merge(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Add."""
-        return [pa.array(_add(groups, _whole(partials[0])))]
+        return [pa.array(_add(groups, _read(partials[0])))]
 
     def slide(self, windows: Windows, partials: Sequence[pa.Array]) -> pa.Array:
         """The difference of two counts."""
-        return pa.array(_subtract(windows, _whole(partials[0])))
+        return pa.array(_subtract(windows, _read(partials[0])))
 
 
 class WholeSum(Partial):
@@ -93,23 +95,22 @@ class WholeSum(Partial):
 
     types = (pa.int64(), pa.int64())
 
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
         """Add."""
-        assert values is not None
         known = find_known(values)
         sums = _add(groups, unlock(numbers(values).astype(np.int64, copy=False)), known)
         return [pa.array(sums), pa.array(count_known(*groups, known))]
 
     def merge(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Add."""
-        return [pa.array(_add(groups, _whole(each))) for each in partials]
+        return [pa.array(_add(groups, _read(each))) for each in partials]
 
     def slide(self, windows: Windows, partials: Sequence[pa.Array]) -> pa.Array:
         """The difference of two sums, which is right wherever the sum itself fits."""
-        values = _whole(partials[0])
+        values = _read(partials[0])
         if len(values) and np.abs(slide_floats(*windows, values.astype(np.float64))).max(initial=0.0) >= _FITS:
             raise StreamJoinError("sum: the sum of a window does not fit into a bigint; cast it to a decimal")
-        return pa.array(_subtract(windows, values), mask=_subtract(windows, _whole(partials[1])) == 0)
+        return pa.array(_subtract(windows, values), mask=_subtract(windows, _read(partials[1])) == 0)
 
 
 @dataclass(frozen=True)
@@ -119,20 +120,19 @@ class FloatSum(Partial):
     averages: bool
     types = (pa.float64(), pa.int64())
 
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
         """Add."""
-        assert values is not None
         floats, known = to_floats(values)
         return [pa.array(sum_floats(*groups, floats, known)), pa.array(count_known(*groups, known))]
 
     def merge(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Add."""
-        sums, everywhere = _floats(partials[0]), np.ones(len(partials[0]), np.bool_)
-        return [pa.array(sum_floats(*groups, sums, everywhere)), pa.array(_add(groups, _whole(partials[1])))]
+        sums, everywhere = _read(partials[0]), np.ones(len(partials[0]), np.bool_)
+        return [pa.array(sum_floats(*groups, sums, everywhere)), pa.array(_add(groups, _read(partials[1])))]
 
     def slide(self, windows: Windows, partials: Sequence[pa.Array]) -> pa.Array:
         """Two stacks: a sum of doubles cannot be undone."""
-        sums, counts = slide_floats(*windows, _floats(partials[0])), _subtract(windows, _whole(partials[1]))
+        sums, counts = slide_floats(*windows, _read(partials[0])), _subtract(windows, _read(partials[1]))
         return divide(sums, counts, 0) if self.averages else pa.array(sums, mask=counts == 0)
 
 
@@ -143,9 +143,8 @@ class DecimalSum(Partial):
     aggregate: Aggregate
     types = (pa.int64(), pa.int64(), pa.int64())
 
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
         """Add."""
-        assert values is not None
         known = find_known(values)
         return [*_part(sum_decimals(groups, values, known)), pa.array(count_known(*groups, known))]
 
@@ -153,12 +152,12 @@ class DecimalSum(Partial):
         """Add."""
         words = to_decimals(_join(partials), np.zeros(len(partials[0]), np.bool_), _WORDS)
         sums = sum_decimals(groups, words, np.ones(len(words), np.bool_))
-        return [*_part(sums), pa.array(_add(groups, _whole(partials[2])))]
+        return [*_part(sums), pa.array(_add(groups, _read(partials[2])))]
 
     def slide(self, windows: Windows, partials: Sequence[pa.Array]) -> pa.Array:
         """The difference of two sums."""
-        words = subtract_wide(*windows, _whole(partials[0]).view(np.uint64), _whole(partials[1]))
-        counts = _subtract(windows, _whole(partials[2]))
+        words = subtract_wide(*windows, _read(partials[0]).view(np.uint64), _read(partials[1]))
+        counts = _subtract(windows, _read(partials[2]))
         if self.aggregate.op == "avg":
             divide_wide(words, counts, 10**4)
         return to_decimals(words, counts == 0, self.aggregate.type)
@@ -171,20 +170,18 @@ class Moments(Partial):
     op: str
     types = (pa.float64(),) * 3
 
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
         """Welford's updates."""
-        assert values is not None
         return [pa.array(column) for column in find_moments(*groups, *to_floats(values)).T]
 
     def merge(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Chan's formula."""
-        return [pa.array(column) for column in add_moments(*groups, *map(_floats, partials)).T]
+        return [pa.array(column) for column in add_moments(*groups, *map(_read, partials)).T]
 
     def slide(self, windows: Windows, partials: Sequence[pa.Array]) -> pa.Array:
         """Two stacks."""
-        found = slide_moments(*windows, *map(_floats, partials))
-        spread = divide(found[:, 2], found[:, 0].astype(np.int64), 1 if self.op.endswith("samp") else 0)
-        return pc.sqrt(spread) if self.op.startswith("stddev") else spread
+        found = slide_moments(*windows, *map(_read, partials))
+        return find_spread(self.op, found[:, 2], found[:, 0].astype(np.int64))
 
 
 class Extreme(Partial):
@@ -193,9 +190,8 @@ class Extreme(Partial):
     def __init__(self, greatest: bool, type: pa.DataType) -> None:
         self.greatest, self.types = greatest, (type,)
 
-    def reduce(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
+    def reduce(self, groups: Groups, values: pa.Array) -> list[pa.Array]:
         """Find it."""
-        assert values is not None
         return self.merge(groups, [values])
 
     def merge(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
@@ -208,8 +204,7 @@ class Extreme(Partial):
         """Two stacks."""
         (values,) = partials
         found = slide_extremes(*windows, to_codes(values), find_known(values), self.greatest)
-        picked = values.take(pa.array(found, mask=found < 0))
-        return pc.add(picked, pa.scalar(0.0, picked.type)) if pa.types.is_floating(picked.type) else picked
+        return pick_extreme(values, found)
 
 
 def _add(groups: Groups, values: Positions, known: NDArray[np.bool_] | None = None) -> Positions:
@@ -227,11 +222,7 @@ def _subtract(windows: Windows, values: Positions) -> Positions:
     return found
 
 
-def _whole(column: pa.Array) -> Positions:
-    return unlock(numbers(column))
-
-
-def _floats(column: pa.Array) -> NDArray[np.float64]:
+def _read(column: pa.Array) -> NDArray[Any]:
     return unlock(numbers(column))
 
 
@@ -240,4 +231,4 @@ def _part(words: Positions) -> list[pa.Array]:
 
 
 def _join(partials: Sequence[pa.Array]) -> Positions:
-    return np.stack([_whole(partials[at]) for at in (0, 1)], axis=1)
+    return np.stack([_read(partials[at]) for at in (0, 1)], axis=1)

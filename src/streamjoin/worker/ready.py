@@ -17,7 +17,7 @@ from streamjoin.pane.order import argsort_rows
 from streamjoin.plan import Block
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Both, Last, Window
-from streamjoin.worker.expiry import ENDED, Evictors
+from streamjoin.worker.expiry import ENDED, NO_EVICTORS, Evictors
 from streamjoin.worker.store import Store
 
 Ranks = NDArray[np.int64]
@@ -29,7 +29,6 @@ STEP = 1 << 13
 """About so many rows go through the three steps at once, or as many as the window keeps."""
 _MANY = 2**62
 _NO_TIMES: Times = np.zeros(0, np.int64)
-_NONE = Evictors(_NO_TIMES, 0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Ready:
     """
 
     block: Block | None
-    evictors: Evictors = _NONE
+    evictors: Evictors = NO_EVICTORS
 
     def cut(self, start: int, stop: int) -> "Ready":
         """The rows from one place in their stream to before another."""

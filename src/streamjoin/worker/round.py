@@ -58,18 +58,11 @@ class Round:
         }
         for side in SIDES if self.plan.counts else ():
             self.stores[side].extend_ranks(arrived[side].evictors.stop)
-        now = {side: self.find_limit(side) for side in SIDES}
+        now = {side: self.stores[side].find_limit(self.watermark) for side in SIDES}
         yield from self.counters.time_probe(self.probe(fresh, now))
         for side in SIDES:
             yield from self.expire(side, fresh.get(side), now[side], arrived[side].evictors)
             self.store(side, fresh.get(side), now[side])
-
-    def find_limit(self, side: Side) -> Limit:
-        """Which rows of a side are expired once this round is over."""
-        return self._find_limit(side, self.watermark)
-
-    def _find_limit(self, side: Side, watermark: int | None) -> Limit:
-        return self.stores[side].find_limit(watermark)
 
     # Before the steps: which rows do what
 
@@ -92,7 +85,7 @@ class Round:
 
     def _select_stored(self, side: Side, rows: Rows, stores: Mask | None) -> Mask | None:
         """Which fresh rows can be probed; one that comes after its last possible match can only probe."""
-        limit = Limit() if self.plan.counts else self._find_limit(side, self.admitted)
+        limit = Limit() if self.plan.counts else self.stores[side].find_limit(self.admitted)
         if limit.spares(rows):
             return stores
         return limit.is_live(rows) if stores is None else limit.is_live(rows) & stores

@@ -47,7 +47,7 @@ class Store:
         self._plan, self._journal = plan, journal
         decides_ties = plan.reduction is not None and side == "r" and not slides
         self._routes = decides_ties or plan.ordered
-        self._panes = Panes(find_retention(plan.keeps, side), prepare=self.prepare, routes=self._routes)
+        self.panes = Panes(find_retention(plan.keeps, side), prepare=self.prepare, routes=self._routes)
         self._named = 0
         self._tallied = False
 
@@ -70,7 +70,7 @@ class Store:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """What can be probed, indexed; some rows in it may be expired."""
-        return self._panes.segments
+        return self.panes.segments
 
     @property
     def all_segments(self) -> list[Segment]:
@@ -103,7 +103,7 @@ class Store:
         """Add a segment to what can be probed."""
         if self._journal is not None:
             self._journal.add(segment)
-        self._drop(self._panes.add(segment))
+        self._drop(self.panes.add(segment))
 
     def find_limit(self, watermark: int | None) -> Limit:
         """Which rows of this side are expired under a watermark."""
@@ -111,7 +111,7 @@ class Store:
 
     def find_expired(self, now: Limit) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
         """The stored rows that have expired since the last `expire`."""
-        for segment in self._panes.segments:
+        for segment in self.panes.segments:
             if not now.spares(segment.rows):
                 expired = np.flatnonzero(now.is_expired(segment.rows) & self.limit.is_live(segment.rows))
                 if len(expired):
@@ -120,38 +120,23 @@ class Store:
     def expire(self, now: Limit) -> None:
         """Drop what is expired."""
         self.limit = now
-        self._drop(self._panes.expire(now.time, now.rank))
+        self._drop(self.panes.expire(now.time, now.rank))
 
     # Sizes
-
-    @property
-    def segment_count(self) -> int:
-        """How many segments can be probed."""
-        return len(self._panes)
-
-    @property
-    def closed_panes(self) -> int:
-        """How many of the segments, the first ones, are whole panes."""
-        return self._panes.closed
 
     @property
     def undecided(self) -> int:
         """How many rows are unmatched so far, and will be emitted if they stay so, or wait to be reduced."""
         if self._plan.reduction is not None:
-            return self.live if self.side == "l" and not isinstance(self._plan.reduction, Sliding) else 0
+            return self.panes.live_rows if self.side == "l" and not isinstance(self._plan.reduction, Sliding) else 0
         if self.flags is None or not emits_unmatched(self._plan.how):
             return 0
         return self.whole - self.flags.count - self.unmatched
 
     @property
-    def live(self) -> int:
-        """How many rows are not expired."""
-        return self._panes.live_rows
-
-    @property
     def nbytes(self) -> int:
         """The bytes of all that is stored."""
-        return self._panes.nbytes + self.waiting.nbytes + self.tally.nbytes
+        return self.panes.nbytes + self.waiting.nbytes + self.tally.nbytes
 
     # State
 
@@ -167,7 +152,7 @@ class Store:
             "whole": self.whole,
             "unmatched": self.unmatched,
             "dropped": 0 if self.flags is None else self.flags.dropped,
-            "panes": self._panes.to_manifest(),
+            "panes": self.panes.to_manifest(),
             "waiting": self.waiting.to_manifest(),
             "tally": self.tally.to_manifest() if self._tallied else None,
             "flags": [] if self.flags is None else self.flags.pages,
@@ -188,7 +173,7 @@ class Store:
         self.limit = self.find_limit(watermark)
         must, may = partial(_fetch_segment, fetch), partial(_fetch_if_there, fetch)
         panes = manifest["panes"]
-        self._panes = Panes.restore(panes, must, prepare=self.prepare, cached=may, routes=self._routes)
+        self.panes = Panes.restore(panes, must, prepare=self.prepare, cached=may, routes=self._routes)
         self.waiting.restore(manifest["waiting"], watermark, must)
         if manifest["tally"] is not None:
             self._tallied = True

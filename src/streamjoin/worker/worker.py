@@ -97,14 +97,14 @@ class Worker:
         """What is stored now."""
         left, right = (self._stores[side] for side in SIDES)
         return Size(
-            left.live,
-            right.live,
+            left.panes.live_rows,
+            right.panes.live_rows,
             len(left.waiting),
             len(right.waiting),
             left.waiting.first + right.waiting.first,
             left.undecided,
             right.undecided,
-            left.segment_count + right.segment_count,
+            len(left.panes) + len(right.panes),
             left.nbytes + right.nbytes,
         )
 

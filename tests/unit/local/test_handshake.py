@@ -35,7 +35,7 @@ def chain(length: int) -> tuple[list[Node], list[tuple[int, int]]]:
 
     nodes = [Node(number, Matcher(ALL, WINDOW), report, send) for number in range(length)]
     for left, right in pairwise(nodes):
-        left.right, right.left = right, left
+        left.ahead["l"], right.ahead["r"] = right, left
     return nodes, found
 
 
@@ -82,13 +82,13 @@ def test_without_dropping_the_acknowledged_copy_they_would_meet_twice(monkeypatc
         return found
 
     assert run() == [(0, 0)]
-    process = Node._process_left
+    process = Node._process
 
-    def ignore(node: Node, message: Message) -> None:
+    def ignore(node: Node, side: Side, message: Message) -> None:
         if not isinstance(message, Acknowledged):
-            process(node, message)
+            process(node, side, message)
 
-    monkeypatch.setattr(Node, "_process_left", ignore)
+    monkeypatch.setattr(Node, "_process", ignore)
     assert run() == [(0, 0), (0, 0)]
 
 

@@ -140,12 +140,16 @@ def find_observed(report: Any, name: str) -> Mapping[str, Any] | None:
     return row
 
 
+def _ignore(*_: object) -> None:
+    """Do nothing about what happens to a query."""
+
+
 def listen(
     spark: SparkSession,
     *,
-    started: Callable[[str, str | None], None] | None = None,
-    progressed: Callable[[str], None] | None = None,
-    ended: Callable[[str, str, str | None], None] | None = None,
+    started: Callable[[str, str | None], None] = _ignore,
+    progressed: Callable[[str], None] = _ignore,
+    ended: Callable[[str, str, str | None], None] = _ignore,
 ) -> Callable[[], None]:
     """Call functions, from a thread of Spark's, for what happens to any query; returns the function that stops it.
 
@@ -161,9 +165,9 @@ def listen(
 class _Told:
     """The functions that a listener calls."""
 
-    started: Callable[[str, str | None], None] | None
-    progressed: Callable[[str], None] | None
-    ended: Callable[[str, str, str | None], None] | None
+    started: Callable[[str, str | None], None]
+    progressed: Callable[[str], None]
+    ended: Callable[[str, str, str | None], None]
 
 
 class _LeanListener:
@@ -177,23 +181,20 @@ class _LeanListener:
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Tell run and name."""
-        if self._told.started:
-            self._told.started(str(event.runId().toString()), event.name())
+        self._told.started(str(event.runId().toString()), event.name())
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Tell the report."""
-        if self._told.progressed:
-            self._told.progressed(str(event.progress().json()))
+        self._told.progressed(str(event.progress().json()))
 
     def onQueryIdle(self, event: object) -> None:  # noqa: N802
         """Nothing to do."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Tell which one, and why if it failed."""
-        if self._told.ended:
-            failure = event.exception()
-            reason = str(failure.get()) if failure.isDefined() else None
-            self._told.ended(str(event.id().toString()), str(event.runId().toString()), reason)
+        failure = event.exception()
+        reason = str(failure.get()) if failure.isDefined() else None
+        self._told.ended(str(event.id().toString()), str(event.runId().toString()), reason)
 
     @cached_property
     def _jlistener(self) -> Any:
@@ -215,18 +216,15 @@ class _ConnectListener(StreamingQueryListener):
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """Tell run and name."""
-        if self._told.started:
-            self._told.started(str(event.runId), event.name)
+        self._told.started(str(event.runId), event.name)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Tell the report."""
-        if self._told.progressed:
-            self._told.progressed(event.progress.json)
+        self._told.progressed(event.progress.json)
 
     def onQueryIdle(self, event: object) -> None:  # noqa: N802
         """Nothing to do."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Tell which one, and why if it failed."""
-        if self._told.ended:
-            self._told.ended(str(event.id), str(event.runId), event.exception)
+        self._told.ended(str(event.id), str(event.runId), event.exception)

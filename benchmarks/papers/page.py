@@ -76,14 +76,16 @@ def judge_all(found: Found) -> list[tuple[Experiment, Kept, list[Claim]]]:
 
 def count_verdicts(found: Found) -> str:
     counted = Counter(claim.verdict for *_, claims in judge_all(found) for claim in claims)
-    return ", ".join(f"{counted[verdict]} {verdict}" for verdict in MARKS)
+    agree, differ, unknown = (counted[verdict] for verdict in MARKS)
+    whole = f"Of {counted.total()} published figures and shapes"
+    return f"{whole}, {agree} agree, {differ} differ, {unknown} cannot be measured here."
 
 
 def to_markdown(found: Found) -> str:
     """Every claim as a row of a table."""
     lines = ["# The papers' experiments, run here", ""]
     lines += [f"- **{headline.figure}** {headline.says}" for headline in find_headlines(_data(found))]
-    lines += ["", f"{count_verdicts(found)}.", ""]
+    lines += ["", count_verdicts(found), ""]
     lines += [
         f"- {name}: {'`' + value + '`' if name == 'again' else value}" for name, value in describe_run(found).items()
     ]
@@ -121,7 +123,7 @@ def to_html(found: Found) -> str:
         '<meta name="color-scheme" content="light dark">'
         f"<title>streamjoin: the papers' experiments</title><style>{STYLE}</style></head><body>"
         "<header><h1>streamjoin</h1><p>Window joins on any condition: the papers' experiments, run on this machine.</p>"
-        f'<div class="figures">{headlines}</div><p class="verdicts">What the papers say: {count_verdicts(found)}.</p>'
+        f'<div class="figures">{headlines}</div><p class="verdicts">{count_verdicts(found)}</p>'
         f"<dl>{facts}</dl></header><nav>{contents}</nav><main>{sections}</main></body></html>\n"
     )
 

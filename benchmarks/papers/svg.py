@@ -5,7 +5,7 @@ import re
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmarks.papers.experiment import Chart, Line
 
@@ -25,6 +25,9 @@ STYLES = {
     "peer": {"marker": "^", "linestyle": "-"},
     "unmeasured": {"marker": "o", "linestyle": ":", "markerfacecolor": "none"},
 }
+DASHES = ("--", "-.", (0, (1, 1)))
+"""Lines of models, told apart."""
+
 SETTINGS = {
     "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "text.color": INK, "axes.labelcolor": INK,
     "axes.edgecolor": GRID, "xtick.color": INK, "ytick.color": INK, "grid.color": GRID, "axes.spines.top": False,
@@ -35,7 +38,7 @@ SETTINGS = {
 def draw_chart(chart: Chart, prefix: str) -> str:
     """An SVG element; identifiers begin with the prefix, so that several share a page."""
     with rc_context(SETTINGS):
-        figure = Figure(figsize=(5.2, 3.3), layout="constrained")
+        figure = Figure(figsize=(4.8, 3.2), layout="constrained")
         axes = figure.subplots()
         if any(isinstance(x, str) for line in chart.lines for x in line.x):
             _draw_bars(axes, chart)
@@ -48,6 +51,9 @@ def draw_chart(chart: Chart, prefix: str) -> str:
         axes.set_axisbelow(True)
         if chart.log_y:
             axes.set_yscale("log")
+            lowest, highest = axes.get_ylim()
+            if highest < 100 * lowest:  # powers of ten alone would leave one label
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_minor_formatter(NullFormatter())
         else:
             axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
@@ -59,23 +65,28 @@ def draw_chart(chart: Chart, prefix: str) -> str:
 
 
 def _draw_lines(axes: object, chart: Chart) -> None:
-    colours = iter(COLOURS)
+    colours, dashes = iter(COLOURS), iter(DASHES)
     for line in chart.lines:
         dense = len(line.x) > 20
         style = STYLES[line.kind] | ({"marker": "", "linewidth": 1} if dense else {"markersize": 5})
+        if line.kind == "model":  # all of one colour
+            style["linestyle"] = next(dashes, DASHES[-1])
         axes.plot(line.x, line.y, color=_choose_colour(line, colours), label=line.name, **style)  # type: ignore[attr-defined]
     if chart.log_x:
         axes.set_xscale("log", base=2)  # type: ignore[attr-defined]
-        axes.xaxis.set_major_formatter(FuncFormatter(_write))  # type: ignore[attr-defined]
+        axes.xaxis.set_major_formatter(FuncFormatter(_write_binary))  # type: ignore[attr-defined]
     elif all(float(x).is_integer() for line in chart.lines for x in line.x):
         axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[attr-defined]
 
 
 def _draw_bars(axes: object, chart: Chart) -> None:
     names = list(dict.fromkeys(str(x) for line in chart.lines for x in line.x))
-    width, colours = 0.8 / len(chart.lines), iter(COLOURS)
+    shared = len(names) < sum(len(line.x) for line in chart.lines)
+    abreast = len(chart.lines) if shared else 1
+    width, colours = (0.8 if shared else 0.5) / abreast, iter(COLOURS)
     for number, line in enumerate(chart.lines):
-        at = [names.index(str(x)) + (number - (len(chart.lines) - 1) / 2) * width for x in line.x]
+        aside = (number - (abreast - 1) / 2) * width if shared else 0
+        at = [names.index(str(x)) + aside for x in line.x]
         hollow = {"hatch": "///", "fill": False} if line.kind == "unmeasured" else {}
         axes.bar(at, line.y, width * 0.92, color=(colour := _choose_colour(line, colours)), edgecolor=colour,  # type: ignore[attr-defined]
                  label=line.name, **hollow)  # fmt: skip
@@ -94,6 +105,14 @@ def _write(value: float, _: object = None) -> str:
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
+
+
+def _write_binary(value: float, _: object = None) -> str:
+    """A tick of an axis of powers of two: 65,536 as 64Ki."""
+    for size, letters in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
+        if value >= size and value % size == 0:
+            return f"{value / size:g}{letters}"
+    return _write(value)
 
 
 def _fit_page(svg: str, prefix: str, chart: Chart) -> str:

@@ -37,3 +37,14 @@ def visit(browser: Browser) -> Iterator[Open]:
     for page in pages:
         page.close()
     assert complaints == []
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing reaches beyond the window's right edge."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def is_dark(page: Page) -> bool:
+    """Whether the ground is nearer to black than to white."""
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(int(part) for part in ground[4:-1].split(",")) < 384

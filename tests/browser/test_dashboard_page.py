@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from streamjoin.report.history import History
 from streamjoin.report.server import Server
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, fits, is_dark
 from tests.unit.report.reports import make_metrics, make_report
 
 pytestmark = pytest.mark.browser
@@ -46,10 +46,6 @@ def await_points(page: Page, number: int) -> None:
     raise AssertionError(f"{found} points instead of {number}")
 
 
-def fits(page: Page) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
-
-
 def test_charts_move_while_reports_come(kept: History, served: Server, visit: Open) -> None:
     page = visit(served.url)
     expect(page.get_by_text("No query has reported yet")).to_be_visible()
@@ -73,8 +69,7 @@ def test_the_page_fits_light_and_dark(kept: History, served: Server, visit: Open
     page = visit(served.url, width=width, scheme=scheme)
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     assert fits(page)
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(int(part) for part in ground[4:-1].split(",")) < 384) == (scheme == "dark")
+    assert is_dark(page) == (scheme == "dark")
     for chart in page.locator(".plot").all():
         drawn, card = chart.locator(".main-svg").first.bounding_box(), chart.bounding_box()
         assert drawn

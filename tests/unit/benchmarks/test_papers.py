@@ -145,7 +145,9 @@ def test_the_page_needs_nothing_else_and_says_all(tmp_path: Path) -> None:
     assert not re.search(r"#0[0-9a-d]0[0-9a-d]0[0-9]", page.split("</style>")[1])
     table = to_markdown([(one, kept)])
     assert "| n & m | 1 | 1 |  | 1 | ✓ agrees |  |" in table
-    assert count_verdicts([(one, kept)]) == "1 agrees, 0 differs, 0 not measurable here"
+    assert count_verdicts([(one, kept)]) == (
+        "Of 1 published figures and shapes, 1 agree, 0 differ, 0 cannot be measured here."
+    )
 
 
 def test_a_chart_has_its_units_and_legend() -> None:

@@ -27,7 +27,7 @@ def send(spark: SparkSession, url: str, values: list[str], partition: int = 0) -
     rows.coalesce(1).write.format("kafka").option("kafka.bootstrap.servers", place).option("topic", name).save()
 
 
-def to_json(second: int, id: int, x: int) -> str:
+def to_json(second: int, id: int, x: int | None) -> str:
     return json.dumps({"ts": f"2026-01-05T09:30:{second:02}.000001Z", "id": id, "x": x})
 
 

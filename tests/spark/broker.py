@@ -65,6 +65,11 @@ num.partitions=2
         process.wait()
 
 
+def measure_topic(home: Path, name: str) -> int:
+    """The bytes of a topic that a broker has on disk."""
+    return sum(log.stat().st_size for log in home.glob(f"data/{name}-*/*.log"))
+
+
 def find_ports(count: int) -> list[int]:
     """Ports of loopback that are free now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]

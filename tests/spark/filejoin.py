@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ Pairs = Counter[tuple[int | None, int | None, int]]
 LAST = 10**9
 """The ids of the rows that come last, far after all others: they see to it that nobody else waits."""
 
-_SCHEMA = "id BIGINT, ts TIMESTAMP, x INT"
+SCHEMA = "id BIGINT, ts TIMESTAMP, x INT"
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,16 @@ class FileJoin:
 
     def start(self, spark: SparkSession) -> StreamingQuery:
         """The query, on a session that is already there."""
-        writer = self.joined(spark).writeStream.format("parquet").option("checkpointLocation", str(self.checkpoint))
-        return writer.trigger(availableNow=True).start(str(self.sink))
+        writer = self.write_results(self.joined(spark)).option("checkpointLocation", str(self.checkpoint))
+        return writer.trigger(availableNow=True).start()
+
+    def write_results(self, joined: DataFrame) -> Any:
+        """A writer of the results into the sink."""
+        return joined.writeStream.format("parquet").option("path", str(self.sink))
 
     def joined(self, spark: SparkSession) -> DataFrame:
         left, right = (
-            spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(Path(self.home, side)))
+            spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(Path(self.home, side)))
             for side in ("left", "right")
         )
         asked: dict[str, Any] = {
@@ -193,11 +198,16 @@ def expected_sequence(home: Path, how: str) -> list[tuple[int | None, int | None
     return sorted(expected(home, how).elements(), key=order)
 
 
-def main(told: FileJoin) -> None:
+def open_session(told: FileJoin, packages: Sequence[str] = ()) -> SparkSession:
+    """The session of the program."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     conf = {"spark.sql.session.timeZone": "UTC", "spark.streamjoin.cache.directory": str(told.cache)} | told.conf
-    spark = sj.session("filejoin", master=told.master, partitions=2, conf=conf)
+    return sj.session("filejoin", master=told.master, partitions=2, conf=conf, packages=packages)
+
+
+def main(told: FileJoin) -> None:
+    spark = open_session(told)
     told.start(spark).awaitTermination()
     spark.stop()
 

@@ -31,8 +31,12 @@ class Process:
 
     def kill(self) -> None:
         """Kill it, if it is still there."""
+        self.send(signal.SIGKILL)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it is still there."""
         with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, number)
 
 
 class Program:

@@ -3,47 +3,20 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-from streamjoin.spark.compat import RELEASE
-from streamjoin.spark.packages import PACKAGES
-from tests.spark.broker import broker
-from tests.spark.maven import fetch
 from tests.spark.test_docs import blocks
 
 pytestmark = pytest.mark.kafka
 
 SCHEMA = "ts TIMESTAMP, id BIGINT, x INT"
 JOIN: dict[str, Any] = {"on": "abs(l.x - r.x) <= 1", "window": sj.within("5 seconds"), "time": "ts"}
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with broker(tmp_path_factory.mktemp("broker")) as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-def kafka(servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session with the connector; one that cannot be had is a reason to skip."""
-    fetch(PACKAGES["kafka"](RELEASE).coordinates, tmp_path_factory.mktemp("connector"))
-    conf = {"spark.sql.session.timeZone": "UTC"}
-    spark = sj.session("kafka tests", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture
-def topic(servers: str) -> str:
-    return f"kafka://{servers}/t{uuid4().hex}"
 
 
 def send(spark: SparkSession, url: str, values: list[str], partition: int = 0) -> None:
@@ -54,7 +27,7 @@ def send(spark: SparkSession, url: str, values: list[str], partition: int = 0) -
     rows.coalesce(1).write.format("kafka").option("kafka.bootstrap.servers", place).option("topic", name).save()
 
 
-def to_json(second: int, id: int, x: int) -> str:
+def to_json(second: int, id: int, x: int | None) -> str:
     return json.dumps({"ts": f"2026-01-05T09:30:{second:02}.000001Z", "id": id, "x": x})
 
 

@@ -1,0 +1,41 @@
+"""What all tests with Kafka share: one broker, and one session with Spark's connector."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamjoin as sj
+from streamjoin.spark.compat import RELEASE
+from streamjoin.spark.packages import PACKAGES
+from tests.spark.broker import broker
+from tests.spark.maven import fetch
+
+
+@pytest.fixture(scope="session")
+def broker_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("broker")
+
+
+@pytest.fixture(scope="session")
+def servers(broker_home: Path) -> Iterator[str]:
+    with broker(broker_home) as place:
+        yield place
+
+
+@pytest.fixture(scope="session")
+def kafka(servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with the connector; one that cannot be had is a reason to skip."""
+    fetch(PACKAGES["kafka"](RELEASE).coordinates, tmp_path_factory.mktemp("connector"))
+    conf = {"spark.sql.session.timeZone": "UTC"}
+    spark = sj.session("kafka tests", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def topic(servers: str) -> str:
+    """The URL of a topic that is not there yet."""
+    return f"kafka://{servers}/t{uuid4().hex}"

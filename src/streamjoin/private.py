@@ -11,7 +11,7 @@ from pathlib import Path
 
 def make_private(directory: Path) -> Path:
     """The directory without links in its path, made if it was missing; PermissionError where others may write to it."""
-    for path in () if directory.exists() else (*reversed(directory.parents), directory):
+    for path in () if os.path.exists(directory) else (*reversed(directory.parents), directory):  # noqa: PTH110
         if not path.exists():  # `parents=True` would go by the umask, and the group might write to what is above
             path.mkdir(mode=0o700, exist_ok=True)
     return check_private(directory)
@@ -22,18 +22,26 @@ def check_private(directory: Path) -> Path:
 
     It may belong to root and be readable only, as in an image that was prepared once for all users.
     """
-    absolute, real = Path(os.path.abspath(directory)), directory.resolve(strict=True)  # noqa: PTH100 - keeps links
-    if not real.is_dir():
+    absolute, real = os.path.abspath(directory), os.path.realpath(directory, strict=True)  # noqa: PTH100 - keeps links
+    if not stat.S_ISDIR(os.lstat(real).st_mode):
         raise NotADirectoryError(f"{real} is not a directory")
-    for path in dict.fromkeys((absolute, *absolute.parents, real, *real.parents)):
+    for path in {**_list_steps(absolute), **_list_steps(real)}:
         if reason := _distrust(path, shared=path not in (absolute, real)):
             raise PermissionError(f"{path} {reason}")
-    return real
+    return Path(real)
 
 
-def _distrust(path: Path, *, shared: bool) -> str:
+def _list_steps(path: str) -> dict[str, None]:
+    """A path and all that is above it. Text, not `Path`: a cell walks here in every batch."""
+    steps = {path: None}
+    while (above := os.path.dirname(path)) != path:  # noqa: PTH120
+        steps[path := above] = None
+    return steps
+
+
+def _distrust(path: str, *, shared: bool) -> str:
     """Why somebody else may change what lies there; a `shared` directory may be open to all if it is sticky."""
-    found = path.lstat()
+    found = os.lstat(path)
     if found.st_uid not in (0, os.geteuid()):
         return f"belongs to another user (uid {found.st_uid})"
     if stat.S_ISLNK(found.st_mode) or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

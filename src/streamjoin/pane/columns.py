@@ -9,6 +9,14 @@ from numpy.typing import NDArray
 from streamjoin.operators.types import BOOLEAN, Type
 from streamjoin.pane.key import KeyColumn
 
+_MACHINE = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    *(pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()),
+    *(pa.time32("s"), pa.time64("us"), pa.timestamp("us"), pa.duration("us")),
+)
+DTYPES = {type.id: np.dtype(f"{'f' if pa.types.is_floating(type) else 'i'}{type.bit_width // 8}") for type in _MACHINE}
+"""By the id of an Arrow type: how its values lie in memory."""
+
 
 def key_column(values: pa.Array, type: Type, hashes: pa.Array | None = None) -> KeyColumn:
     """A key column of values as Spark hands them over; `hashes` of their content where they are no numbers.
@@ -32,9 +40,8 @@ def key_column(values: pa.Array, type: Type, hashes: pa.Array | None = None) -> 
 
 def numbers(values: pa.Array) -> NDArray[Any]:
     """Numbers, dates, times and durations as they lie in memory, whatever stands under a NULL."""
-    width = values.type.bit_width // 8
-    dtype = np.dtype(f"{'f' if pa.types.is_floating(values.type) else 'i'}{width}")
-    return np.frombuffer(values.buffers()[1] or b"", dtype)[values.offset : values.offset + len(values)]
+    found = np.frombuffer(values.buffers()[1] or b"", DTYPES[values.type.id])
+    return found[values.offset : values.offset + len(values)]
 
 
 def _take_low_words(values: pa.Array) -> NDArray[np.int64]:

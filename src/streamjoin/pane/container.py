@@ -217,10 +217,13 @@ def _canonicalize(batch: Any) -> Any:
     Arrow writes what lies under a NULL, beside a slice or in unused bits as it finds it; `take` leaves it out. What
     lies under a NULL struct stays, and a dictionary is what it is.
     """
-    if not batch.num_columns:
+    columns = batch.columns
+    untidy = [at for at, column in enumerate(columns) if not _is_bare(column)]
+    if not untidy:
         return batch
-    everything = pa.array(np.arange(batch.num_rows))
-    columns = [column if _is_bare(column) else column.take(everything) for column in batch.columns]
+    tidied = batch.select(untidy).take(pa.array(np.arange(batch.num_rows)))  # one call for all: each has its price
+    for at, column in zip(untidy, tidied.columns, strict=True):
+        columns[at] = column
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 

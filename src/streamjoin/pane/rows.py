@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.pane.columns import numbers
+from streamjoin.pane.columns import DTYPES, numbers
 from streamjoin.pane.key import Indices, KeyColumn
 from streamjoin.pane.zones import Zones
 
@@ -61,7 +61,7 @@ class Rows:
     def shared(self) -> dict[str, int]:
         """What lies in the memory of a payload column, "time" or "key 0", and of which: it is copied and kept once."""
         plain = {f"key {n}": k.values for n, k in enumerate(self.keys) if k.valid is None and k.exact is None}
-        columns = {_find_place(numbers(c)): at for at, c in enumerate(self.payload.columns) if _is_numbers(c)}
+        columns = {place: at for at, c in enumerate(self.payload.columns) if (place := _find_column(c)) is not None}
         arrays = {"time": self.time, **plain}.items() if len(self) else ()
         return {name: columns[place] for name, array in arrays if (place := _find_place(array)) in columns}
 
@@ -154,14 +154,20 @@ def view_columns(payload: Any, shared: Mapping[str, int]) -> dict[str, NDArray[A
     return {name: numbers(payload.column(at)) for name, at in shared.items()}
 
 
-def _is_numbers(column: Any) -> bool:
-    """Whether a column is numbers, none of them NULL, as they lie in memory."""
-    return pa.types.is_primitive(column.type) and 8 <= column.type.bit_width <= 64 and not column.null_count
+Place = tuple[int, tuple[int, ...], np.dtype[Any]]
+"""Where an array begins, how it goes on, and of what: all that two arrays of one length need have in common."""
 
 
-def _find_place(array: NDArray[Any]) -> tuple[int, tuple[int, ...], str]:
-    """What two arrays of one length have in common if they are the same."""
-    return array.__array_interface__["data"][0], array.strides, array.dtype.str
+def _find_place(array: NDArray[Any]) -> Place:
+    return array.__array_interface__["data"][0], array.strides, array.dtype
+
+
+def _find_column(column: Any) -> Place | None:
+    """The place of a column of numbers, none of them NULL, as they lie in memory."""
+    dtype = DTYPES.get(column.type.id)
+    if dtype is None or column.null_count or (values := column.buffers()[1]) is None:
+        return None
+    return values.address + column.offset * dtype.itemsize, (dtype.itemsize,), dtype
 
 
 def _concat_present(arrays: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64] | None:

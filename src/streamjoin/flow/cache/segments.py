@@ -35,6 +35,9 @@ from streamjoin.pane import Segment, SegmentError, read_digest, write_whole
 MOST_VERIFIED = 1 << 13
 """Of so many files a process remembers that it has verified them; those used least recently are verified again."""
 
+SMALL = 1 << 12
+"""A segment of at most so many bytes is packed before there is known to be room: to bound its size costs as much."""
+
 _SEGMENT = re.compile(r"\.?[lr]\d.*~.*")  # a file of ours, or its draft
 
 _log = logging.getLogger(__name__)
@@ -114,15 +117,16 @@ class SegmentCache:
         return segment
 
     def put(self, segment: Segment) -> str | None:
-        """Write a segment; its digest, or None where it found no room, which is decided before it is packed."""
+        """Write a segment; its digest, or None where it found no room."""
         if self._directory is None:
             return None
         try:
-            size = segment.bound_size()
+            pieces = segment.pack() if segment.nbytes <= SMALL else None
+            size = segment.bound_size() if pieces is None else sum(map(len, pieces))
             if not self._room.has(size):
                 self._warn_full(segment, size)
                 return None
-            pieces = segment.pack()
+            pieces = pieces or segment.pack()
             written = read_digest(pieces[0])
             write_whole(self._directory / f"{segment.name}~{written}", pieces)
         except FileNotFoundError:

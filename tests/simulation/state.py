@@ -56,6 +56,9 @@ class Handle:
 class _Value:
     handle: Handle
 
+    def exists(self) -> bool:
+        return self.handle.found.note is not None
+
     def get(self) -> Any:
         return self.handle.found.note
 

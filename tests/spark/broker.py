@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.spark.maven import copy_jars
 
@@ -29,18 +30,33 @@ def fetch_jars() -> Path:
     return home
 
 
+LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+USER, PASSWORD = "reader", "hunter2"
+"""Who may come in by the listener that asks for a password."""
+
+
+class Places(NamedTuple):
+    """Host and port of a broker's listeners: one for everybody, one that asks for a password (SASL, PLAIN)."""
+
+    plain: str
+    sasl: str
+
+
 @contextmanager
-def broker(home: Path) -> Iterator[str]:
-    """A running broker: its host and port."""
-    ports = find_ports(2)
+def broker(home: Path) -> Iterator[Places]:
+    """A running broker."""
+    ports = find_ports(3)
     settings = home / "server.properties"
     settings.write_text(
         f"""process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{ports[1]}
-listeners=PLAINTEXT://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]}
-advertised.listeners=PLAINTEXT://127.0.0.1:{ports[0]}
+listeners=PLAINTEXT://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},SASL_PLAINTEXT://127.0.0.1:{ports[2]}
+advertised.listeners=PLAINTEXT://127.0.0.1:{ports[0]},SASL_PLAINTEXT://127.0.0.1:{ports[2]}
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={LOGIN_MODULE} required user_{USER}="{PASSWORD}";
 controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
 log.dirs={home / "data"}
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
@@ -55,11 +71,11 @@ num.partitions=2
         process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
     try:
         until = time.monotonic() + _PATIENCE_SECONDS
-        while not _answers(ports[0]):
+        while not (_answers(ports[0]) and _answers(ports[2])):
             assert process.poll() is None, (home / "broker.log").read_text()
             assert time.monotonic() < until, "the broker does not answer"
             time.sleep(0.2)
-        yield f"127.0.0.1:{ports[0]}"
+        yield Places(*(f"127.0.0.1:{ports[n]}" for n in (0, 2)))
     finally:
         process.kill()
         process.wait()

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import streamjoin as sj
 from streamjoin.spark.compat import RELEASE
 from streamjoin.spark.packages import PACKAGES
-from tests.spark.broker import broker
+from tests.spark.broker import Places, broker
 from tests.spark.maven import fetch
 
 
@@ -20,9 +20,14 @@ def broker_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def servers(broker_home: Path) -> Iterator[str]:
-    with broker(broker_home) as place:
-        yield place
+def places(broker_home: Path) -> Iterator[Places]:
+    with broker(broker_home) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def servers(places: Places) -> str:
+    return places.plain
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ Rows travel as times, keys and ranks; the collector fetches payloads by rank whe
 window checks the ranks).
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -40,6 +41,9 @@ from streamjoin.worker.store import Fetch
 RUN = 64
 """Rows that travel together: about so many of both sides enter before the far ends hear of expired ones."""
 
+MERGED = 1024
+"""Blocks of fewer rows are put together, two of a size at a time, so that single rows leave few blocks."""
+
 _NOTHING: Ranks = np.zeros(0, np.int64)
 
 
@@ -59,6 +63,10 @@ class Kept:
         self.blocks.append(ranked)
         if ranges is not None:
             self.ranges.append(ranges)
+        while len(self.blocks) > 1 and len(self.blocks[-2]) <= len(self.blocks[-1]) < MERGED:
+            self.blocks[-2:] = [Rows.concat(self.blocks[-2:])]
+            if ranges is not None:
+                self.ranges[-2:] = [tuple(map(np.concatenate, zip(*self.ranges[-2:], strict=True)))]  # type: ignore[list-item]
         return ranked
 
     def forget(self, rank: int) -> None:
@@ -66,6 +74,13 @@ class Kept:
         while self.blocks and self.first + len(self.blocks[0]) <= rank:
             self.first += len(self.blocks.pop(0))
             self.ranges = self.ranges[1:]
+
+    def find_rank(self, time: int) -> int:
+        """The rank of the oldest row that is not before this time."""
+        at = bisect_left(self.blocks, time, key=lambda block: int(block.time[-1]))
+        if at == len(self.blocks):
+            return self.ranked
+        return int(ranks_of(self.blocks[at])[0]) + int(np.searchsorted(self.blocks[at].time, time))
 
     def times(self) -> Times:
         """The times of all rows that are kept."""
@@ -154,7 +169,7 @@ class ChainEngine(Engine):
             limit = find_limit(self.plan.window, side, until, ranked[side])
             rank = max(limit.rank, kept.first)
             if limit.time > NO_TIME:
-                rank = max(rank, kept.first + int(np.searchsorted(kept.times(), limit.time)))
+                rank = max(rank, kept.find_rank(limit.time))
             self._traffic.send(self._ends[OTHER[side]], OTHER[side], Expired(min(rank, ranked[side])))
 
     def _drain(self) -> None:

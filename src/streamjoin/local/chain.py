@@ -108,7 +108,7 @@ class ChainEngine(Engine):
         self._nodes: list[Node] = []
         self._traffic = Traffic(self._nodes)
         for number in range(n):
-            matcher = Matcher(plan.predicate, plan.window, kernel=plan.kernel)
+            matcher = Matcher(plan.predicate, plan.window, kernel="nested" if plan.kernel == "auto" else plan.kernel)
             self._nodes.append(Node(number, matcher, self._report, self._traffic.send))
         for left, right in pairwise(self._nodes):
             left.ahead["l"], right.ahead["r"] = right, left

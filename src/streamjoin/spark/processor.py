@@ -14,12 +14,12 @@ from streamjoin.flow.metrics import NUMBERS, SECONDS, CellMetrics
 from streamjoin.flow.settle import Answer
 from streamjoin.flow.state import Note
 from streamjoin.spark.collector import ANSWERS
+from streamjoin.spark.compat import STATE_VALUE_BYTES
 from streamjoin.spark.job import unpack_job
 from streamjoin.spark.placement import find_cell
 from streamjoin.spark.remote import declare_state
 
-CHUNK_BYTES = 32 << 20
-"""A value in state is no larger than this: Spark holds several copies of it while it travels."""
+CHUNK_BYTES = STATE_VALUE_BYTES
 
 RESULTS = f"{ANSWERS}, numbers array<bigint>, seconds array<double>"
 """A record holds an answer, or the metrics of a cell in the order of `NUMBERS` and `SECONDS`: in few columns, because

@@ -27,6 +27,10 @@ UTC = "UTC"
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled" if VERSION >= (4, 1) else None
 """The setting by which Spark talks to its Python workers without TCP; a release before 4.1 has none."""
 
+STATE_VALUE_BYTES = 16 << 10 if RELEASE in ("4.0.0", "4.0.1") else 32 << 20
+"""The largest value that goes into state: Spark holds several copies of it while it travels. The first two releases
+read no more of a message than has arrived (SPARK-53870), so theirs must fit into one packet."""
+
 _PACKAGE = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if VERSION >= (4, 1) else "")
 FILE_MANAGER = f"{_PACKAGE}.FileSystemBasedCheckpointFileManager"
 

@@ -25,6 +25,7 @@ def aggregate(
     select: Sequence[str],
     how: str = "left",
     layout: Layout | Literal["auto"] = "auto",
+    late: Literal["drop", "keep"] = "drop",
     name: str = "streamjoin",
 ) -> "DataFrame":
     """Reduce all that a left row meets to one row, within the cells: no pair of rows ever leaves them.
@@ -40,6 +41,8 @@ def aggregate(
         expressions over r and l. First and last go by time.
     :param how: "left", or "inner" to leave out left rows that met none.
     :param layout: as for `join`, of those that keep a left row in one cell: `Grid(n, 1)` or `Keyed(n)`.
+    :param late: as for `join`. Of a kept left row the columns of l come out, of a right one time and reason alone; the
+        aggregates are those of no row at all: NULL, and so is a count.
     :param name: under which it reports what it does in ``query.lastProgress.observedMetrics``.
 
     The result has the columns of `select` and `join_time`, the last time at which a match could have come: a row is

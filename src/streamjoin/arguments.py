@@ -8,6 +8,7 @@ from streamjoin.layout import Layout
 from streamjoin.local.handshake import Handshake
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import HOWS, How, how_of
+from streamjoin.spec.late import late_of
 from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import require_window
 
@@ -55,6 +56,7 @@ def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) ->
             Duration | None,
         ),
         "layout": None if layout == "auto" else layout,
+        "late": late_of(arguments["late"]),
     }
     if "suffixes" in arguments:
         checked["suffixes"] = pair_of("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False)

@@ -33,6 +33,7 @@ def asof(
     how: str = "left",
     select: Sequence[str] | None = None,
     layout: Layout | Literal["auto"] = "auto",
+    late: Literal["drop", "keep"] = "drop",
     suffixes: tuple[str, str] = ("_l", "_r"),
     name: str = "streamjoin",
 ) -> "DataFrame":
@@ -52,6 +53,7 @@ def asof(
     :param how: "left", or "inner" to leave out left rows without a match.
     :param select: the columns of the result, such as ``["l.id", "r.price AS ask"]``; by default all, `by` once.
     :param layout: as for `join`, of those that keep a left row in one cell: `Grid(n, 1)` or `Keyed(n)`.
+    :param late: "drop", or "keep" for the rows that are late or have no time, as for `join`.
     :param suffixes: for names that both sides have.
     :param name: under which it reports what it does in ``query.lastProgress.observedMetrics``.
 

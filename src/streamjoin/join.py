@@ -10,7 +10,6 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
 from streamjoin.spec.how import emits_unmatched, how_of
-from streamjoin.spec.late import late_of
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
@@ -192,4 +191,4 @@ def _check(arguments: Mapping[str, Any]) -> dict[str, Any]:
     for name, given in flags.items():
         if not isinstance(given, bool):
             raise StreamJoinError(f"{name}: got {given!r}; expected True or False")
-    return {**check_arguments(arguments), **flags, "late": late_of(arguments["late"])}
+    return {**check_arguments(arguments), **flags}

@@ -112,3 +112,31 @@ def test_what_spark_decides_after_the_join_does_not_drop_kept_rows(spark: SparkS
     given = ARGUMENTS | {"on": "l.x = r.a AND soundex(concat(l.x, r.a)) = '11'"}
     rows = sj.join(left, right, late="keep", **given).collect()
     assert Counter(row["late_reason"] for row in rows) == {"no time": 3, None: 3}
+
+
+ASOF = {"on": "l.x = r.a", "tolerance": us(5 * MS), "direction": "nearest"}
+COUNTED = ["l.x", "l.x + count(*) AS n", "max(r.a) AS a"]
+AGGREGATE = {"on": "l.x = r.a", "window": sj.within(us(5 * MS)), "select": COUNTED}
+
+
+@pytest.mark.parametrize(("verb", "given"), [(sj.asof, ASOF), (sj.aggregate, AGGREGATE)], ids=["asof", "aggregate"])
+def test_what_reduces_keeps_dropped_rows_too(spark: SparkSession, tmp_path: Path, verb: Any, given: Any) -> None:
+    left, right = Feed(tmp_path / "left", "ts timestamp, x int"), Feed(tmp_path / "right", "ts timestamp, a int")
+    options = {**given, "time": "ts", "late": "keep"}
+    for part in (slice(0, 2), slice(2, 4)):
+        fill(left, LEFT[part])
+        fill(right, RIGHT[part])
+        rows = run(verb(left.stream(spark), right.stream(spark), delay="0 seconds", **options), tmp_path / "out")
+    batch = verb(left.table(spark), right.table(spark), **options).collect()
+    assert told(rows, "left", "x") == expect(LEFT, RIGHT, "left", "x")
+    assert told(batch, "left", "x") == Counter({("left", x, None, "no time", None): 1 for x in (2, 4)})
+    for found, wanted in (
+        (rows, expect(LEFT, RIGHT, "right", "a")),
+        (batch, Counter({("right", 6, None, "no time", None): 1})),
+    ):
+        carried = verb is sj.asof  # an aggregate carries nothing of a right row out of its cell
+        assert told(found, "right", "a") == Counter((s, a if carried else None, *t) for s, a, *t in wanted.elements())
+        assert carried or all(row["n"] is None for row in found if row["late_reason"])
+    plain = verb(left.table(spark), right.table(spark), **{**options, "late": "drop"}).collect()
+    assert Counter(tuple(row)[:-3] for row in batch if row["late_reason"] is None) == Counter(map(tuple, plain))
+    assert sum(row["late_reason"] is None and row["x"] == row["a"] == 1 for row in rows) == 3

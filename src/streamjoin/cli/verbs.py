@@ -24,7 +24,6 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
     verb = aggregate if o["aggregate"] else asof if o["asof"] else join
     if verb is not join:
         _refuse(o, ("ordered",), f"not with --{verb.__name__}: its results come as the watermark passes them")
-        _refuse(o, ("late",), f"not with --{verb.__name__}: only a join keeps the rows that it drops")
     if verb is not asof:
         _refuse(o, _OF_ASOF, "is for --asof")
         if o["on"] is None:
@@ -36,6 +35,7 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
         "how": how_of(o["how"] or ("inner" if verb is join else "left")),
         "select": split_commas(o["select"]) if o["select"] else None,
         "layout": "auto" if o["layout"] == "auto" else parse_layout(o["layout"]),
+        "late": "keep" if o["late"] else "drop",
     }
     if verb is asof:
         _refuse(o, _WINDOWS, "not with --asof, which says how far apart the rows may be")
@@ -50,7 +50,7 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
     if verb is aggregate:
         _refuse(o, ("select",), "not with --aggregate, which names the columns of the result")
         return aggregate, arguments | {"select": split_commas(o["aggregate"])}
-    return join, arguments | {"ordered": o["ordered"], "late": "keep" if o["late"] else "drop"}
+    return join, arguments | {"ordered": o["ordered"]}
 
 
 def _refuse(o: Mapping[str, Any], names: tuple[str, ...], why: str) -> None:

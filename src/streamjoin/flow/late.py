@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.plan import Block, Plan
+from streamjoin.plan.reduction import Aggregates
 from streamjoin.spec.how import sides_of
 from streamjoin.spec.side import NAMED, Side
 
@@ -66,6 +67,8 @@ def _build(
 
 def _place(plan: Plan, side: Side) -> tuple[int, int]:
     """Where results have the payload columns of a side, as far as they have them."""
+    if isinstance(plan.reduction, Aggregates):  # of the left side the first ones, of the right side none
+        return 0, plan.reduction.kept if side == "l" else 0
     if side not in sides_of(plan.how):
         return 0, 0
     return (0, len(plan.left)) if side == "l" else (len(plan.left), len(plan.left) + len(plan.right))

@@ -22,6 +22,7 @@ from streamjoin.spark.compat import UTC
 from streamjoin.spark.compat import arrow_type as to_arrow
 from streamjoin.spark.fields import arrow_type
 from streamjoin.spec.how import How
+from streamjoin.spec.late import Late
 from streamjoin.spec.side import SIDES, Side
 from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, Item, find_sides, read_items
 from streamjoin.sql.bind import bind_expression
@@ -31,19 +32,21 @@ _VALUE = "__streamjoin_value"
 _HINT = ". Columns are named as l.id and r.price"
 
 
-def plan_aggregate(*, how: How, select: Sequence[str], layout: Layout | None, **inputs: Any) -> "Aggregated":
+def plan_aggregate(
+    *, how: How, select: Sequence[str], layout: Layout | None, late: Late = "drop", **inputs: Any
+) -> "Aggregated":
     """Check the arguments of an aggregate over two inputs, streaming or batch, which are given as to `read_join`."""
-    return Aggregated(read_join(**inputs, inner=False), how, select, layout)
+    return Aggregated(read_join(**inputs, inner=False), how, select, layout, late)
 
 
 class Aggregated(Planned):
     """An aggregate that was checked, ready to be built."""
 
-    def __init__(self, asked: Asked, how: How, select: Sequence[str], layout: Layout | None) -> None:
+    def __init__(self, asked: Asked, how: How, select: Sequence[str], layout: Layout | None, late: Late) -> None:
         self._items = read_items(select)
         self._written: dict[Carried, str] = {}
         """The SQL of columns that Spark computes, arguments of aggregates."""
-        super().__init__(asked, how, None, layout, ("", ""))
+        super().__init__(asked, how, None, layout, ("", ""), late=late)
 
     def show_column(self, carried: Carried) -> str:
         """A carried column as people write it."""
@@ -53,7 +56,7 @@ class Aggregated(Planned):
 
     def _choose_columns(self, select: Sequence[str] | None, suffixes: tuple[str, str], how: How) -> list[Carried]:
         del select, suffixes, how
-        check_names([*(name for item in self._items for name in self._list_names(item)), JOIN_TIME])
+        check_names([*(name for item in self._items for name in self._list_names(item)), JOIN_TIME, *self.late_columns])
         self._kept = self._list_kept()
         self._arguments: dict[Side, list[Carried]] = {"l": list(self._kept), "r": []}
         calls = [call for item in self._items for call in item.calls]
@@ -158,15 +161,21 @@ class Aggregated(Planned):
 
     def _list_columns(self, zone: str) -> list[tuple[str, DataType, pa.DataType]]:
         kept = [(self._internal_name(c), c.type, arrow_type(c, zone)) for c in self._kept]
-        return kept + [(f"{AGGREGATED}{at}", type, to_arrow(type, zone)) for at, type in enumerate(self._types)]
+        return kept + [(name, type, to_arrow(type, zone)) for name, type in zip(self._names, self._types, strict=True)]
+
+    @property
+    def _names(self) -> list[str]:
+        """The columns of the aggregates as cells name them."""
+        return [field.name for field in self.plan.columns[len(self._kept) :]]
 
     def _name_results(self, rows: DataFrame) -> DataFrame:
         fields = ", ".join(f"{self._internal_name(c)} AS {quote_path(c.path)}" for c in self._kept)
         row = [f"struct({fields}) AS l"] if fields else []
-        whole = rows.selectExpr(*row, *(f"{AGGREGATED}{at}" for at in range(len(self._types))), JOIN_TIME)
+        aggregates = [f"{name} AS {AGGREGATED}{at}" for at, name in enumerate(self._names)]
+        whole = rows.selectExpr(*row, *aggregates, JOIN_TIME, *self.late_columns)
         written = [
             item.text if item.columns == (("l", "*"),) else f"{item.text} AS {quote_path([item.name])}"
             for item in self._items
         ]
         ask_types(whole, written, "select", _HINT)
-        return whole.selectExpr(*written, JOIN_TIME)
+        return whole.selectExpr(*written, JOIN_TIME, *self.late_columns)

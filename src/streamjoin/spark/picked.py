@@ -13,6 +13,7 @@ from streamjoin.spark.build import Planned
 from streamjoin.spark.column import AnyOn, read_columns
 from streamjoin.spark.inputs import Frames
 from streamjoin.spec.how import How
+from streamjoin.spec.late import Late
 from streamjoin.spec.side import SIDES
 from streamjoin.sql.on import to_text
 from streamjoin.sql.select import find
@@ -30,6 +31,7 @@ def plan_asof(
     select: Sequence[str] | None,
     layout: Layout | None,
     suffixes: tuple[str, str],
+    late: Late = "drop",
     **inputs: Any,
 ) -> Planned:
     """Check the arguments of an as-of join of two streaming or two batch inputs; `inputs` are for `read_join`."""
@@ -44,4 +46,4 @@ def plan_asof(
     if select is None and by:
         others = [each for each in asked.inputs["r"].schema.names if each not in shared]
         select = ["l.*", *(f"r.{quote_name(each)}" for each in others)]
-    return Planned(asked, how, select, layout, suffixes, Pick(direction, exact))
+    return Planned(asked, how, select, layout, suffixes, Pick(direction, exact), late=late)

@@ -77,6 +77,12 @@ def test_a_wrong_argument_is_named(rows: DataFrame, wrong: dict[str, Any], messa
         sj.join(**arguments)
 
 
+@pytest.mark.parametrize("delay", ["10", "-1 second"])
+def test_a_delay_that_is_no_duration_is_refused_in_a_batch_join_too(rows: DataFrame, delay: str) -> None:
+    with pytest.raises(sj.StreamJoinError, match=r"^delay: "):
+        sj.join(rows, rows, delay=delay, **GOOD)
+
+
 @pytest.mark.parametrize(("m", "n"), [(0, 1), (1, -1), (2.0, 2), (True, 1)])
 def test_a_grid_without_cells_is_refused(m: Any, n: Any) -> None:
     with pytest.raises(sj.StreamJoinError, match=r"Grid\([mn]\): expected a whole number of cells"):

@@ -82,6 +82,8 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
         raise StreamJoinError(f"{named}: expected a DataFrame or a list of DataFrames; got {_describe(frames)}")
     _check_frames(named, given)
     column = find(side, [time], given[0].schema, "time")
+    if delay is not None and microseconds(delay, "delay") < 0:
+        raise StreamJoinError(f"delay: expected a duration >= 0; got {delay!r}")
     if not isinstance(column.type, TimestampType | TimestampNTZType):
         raise StreamJoinError(
             f"time: {named} column {time!r} is of type {column.type.simpleString()}; expected a timestamp: "
@@ -174,7 +176,4 @@ def _add_watermark(named: str, frame: DataFrame, name: str, event: str, delay: D
             f'delay="10 seconds" (how far a row may come behind the latest one), or '
             f'{named}.withWatermark("{name}", "10 seconds") before the join'
         )
-    wait = microseconds(delay, "delay")
-    if wait < 0:
-        raise StreamJoinError(f"delay: expected a duration >= 0; got {delay!r}")
-    return frame.withWatermark(event, f"{-(-wait // 1000)} milliseconds")
+    return frame.withWatermark(event, f"{-(-microseconds(delay, 'delay') // 1000)} milliseconds")

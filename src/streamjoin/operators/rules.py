@@ -112,7 +112,9 @@ def type_comparison(op: str, args: Sequence[Expr]) -> Expr:
     a, b = args
     type = common_type([a.type, b.type])
     if type is None or type.name.startswith(("map", "variant")):
-        raise Mismatch(f"cannot compare {a.type} with {b.type}")
+        compared = [arg for arg in args if isinstance(arg, Call) and arg.type == BOOLEAN]
+        hint = "; between conditions write AND" if len(compared) == 1 else ""
+        raise Mismatch(f"cannot compare {a.type} with {b.type}{hint}")
     _refuse_text_as_number(a, b)
     if is_foreign(type):
         type = UNKNOWN

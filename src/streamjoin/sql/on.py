@@ -1,6 +1,7 @@
 """What a user may give as `on`, as SQL text."""
 
 from collections.abc import Callable, Sequence
+from traceback import walk_tb
 from typing import Any
 
 from streamjoin.errors import StreamJoinError
@@ -20,11 +21,25 @@ def to_text(on: object) -> str:
     if isinstance(on, str):
         return on
     if callable(on):
-        return trace(on)
+        return _trace_alone(on)
     if names := names_of(on):
         return " AND ".join(f"l.{quote_name(name)} = r.{quote_name(name)}" for name in names)
     raise StreamJoinError(
         f"on: expected SQL text, a lambda over (l, r), a Column of Spark's or a list of column names; got {on!r}"
+    )
+
+
+def _trace_alone(condition: Callable[[Any, Any], Any]) -> str:
+    """A lambda where there is no Spark: calls of Spark's functions are refused, whatever they say of it."""
+    try:
+        return trace(condition)
+    except Exception as error:
+        steps = [step for raised in (error, error.__cause__) if raised for step in walk_tb(raised.__traceback__)]
+        if not any(frame.f_globals.get("__name__", "").startswith("pyspark.") for frame, _ in steps):
+            raise
+    raise StreamJoinError(
+        "on: the lambda calls a function of Spark's, and there is no Spark here; streamjoin's own functions are "
+        "methods of a column, as in l.x.sqrt(), or write SQL text"
     )
 
 

@@ -59,6 +59,16 @@ def explain_parser(description: str | None) -> str:
     return description.split(" but got <")[0]
 
 
+def explain_keyword(before: str, word: str) -> str | None:
+    """What to write where a column is named as a word of SQL.
+
+    >>> explain_keyword("l.", "select")
+    'select is a word of SQL; a column of that name is l.`select`'
+    """
+    side = re.search(r"\b([lr])\.$", before, re.IGNORECASE) if word.isidentifier() else None
+    return f"{word} is a word of SQL; a column of that name is {side[1]}.`{word}`" if side else None
+
+
 def suggest(name: str, known: Sequence[str]) -> str:
     """What of the known names may have been meant, if any is close."""
     bare = {column.split(".", 1)[-1].lower(): column for column in known}

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from streamjoin.errors import StreamJoinError
 from streamjoin.spec.how import How, sides_of
 from streamjoin.spec.side import NAMED, SIDES, Side
-from streamjoin.sql.pointer import suggest_or_list
+from streamjoin.sql.pointer import explain_keyword, suggest_or_list
 
 JOIN_TIME = "join_time"
 RESULT_ID = "result_id"
@@ -121,10 +121,12 @@ def _read_selected(
 ) -> Sequence[tuple[str | None, Carried] | Field]:
     try:
         parsed = sqlglot.parse_one(f"SELECT {text}", read="spark").expressions
-    except SqlglotError:
-        parsed = []
+    except SqlglotError as error:
+        place = getattr(error, "errors", None) or [{}]
+        word = explain_keyword(place[0].get("start_context") or "", place[0].get("highlight") or "")
+        raise StreamJoinError(f"select: {word}" if word else _unreadable(text)) from None
     if len(parsed) != 1:
-        raise StreamJoinError(f"select: expected a column such as 'l.id' or 'r.price AS ask'; got {text!r}")
+        raise StreamJoinError(_unreadable(text))
     alias = parsed[0].alias if isinstance(parsed[0], exp.Alias) else None
     path = _path(parsed[0].this if alias else parsed[0])
     if path is not None and len(path) == 1:
@@ -142,11 +144,17 @@ def _read_selected(
     return [(alias, find(side, path[1:], schemas[side], f"select: {text!r}"))]
 
 
+def _unreadable(text: str) -> str:
+    return f"select: expected a column such as 'l.id' or 'r.price AS ask'; got {text!r}"
+
+
 def _suggest_selected(path: Path | None, schemas: Mapping[Side, Struct]) -> str:
     """What to write for a column without its side, or for an expression."""
     if path is None:
         return "; compute from columns of both sides after the join, by withColumn"
     named = [f"'{side}.{path[0]}'" for side in SIDES for f in schemas[side].fields if f.name.lower() == path[0].lower()]
+    if path == (JOIN_TIME,) and not named:
+        return f"; leave it out: {JOIN_TIME} is in every result"
     return f"; did you mean {' or '.join(named)}?" if named else ""
 
 

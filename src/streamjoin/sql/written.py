@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.expr import NO_SPAN, Span
-from streamjoin.sql.pointer import MISSING, QUOTED, closing_paren, explain_parser, point_at
+from streamjoin.sql.pointer import MISSING, QUOTED, closing_paren, explain_keyword, explain_parser, point_at
 
 
 class Dialect(Spark):  # type: ignore[misc]
@@ -62,7 +62,7 @@ class Written:
             if self.text[slice(*at)] == "&&":
                 reason = "write AND"
             elif reason == MISSING:
-                reason = self._explain_keyword(at) or reason
+                reason = explain_keyword(self.text[: at[0]], self.text[slice(*at)]) or reason
             raise self.error(f"cannot parse the condition: {reason}", at) from None
         except TokenError as error:
             start = max(self.text.rfind(quote) for quote in "'\"`")
@@ -89,12 +89,6 @@ class Written:
         if isinstance(node, exp.Anonymous) and (closing := closing_paren(self.text, end)):
             end = closing
         return start, end
-
-    def _explain_keyword(self, at: Span) -> str | None:
-        """What to write where a column is named as a word of SQL."""
-        word = self.text[slice(*at)]
-        side = re.search(r"\b([lr])\.$", self.text[: at[0]], re.IGNORECASE)
-        return f"{word} is a word of SQL; a column of that name is {side[1]}.`{word}`" if side and word else None
 
     def _offset(self, line: int | None, column: int | None, length: int) -> Span:
         """Where sqlglot's line and column (that of the token's last character) stand in the text."""

@@ -268,6 +268,11 @@ def test_types_are_told_without_text() -> None:
             "^^^^^^^^^^",
         ),
         (
+            "cannot compare boolean with int; between conditions write AND",
+            "l.x = r.a & l.x = r.a",
+            "^^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
             "cannot compare int with timestamp",
             "l.x < r.ts",
             "^^^^^^^^^^",

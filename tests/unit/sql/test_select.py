@@ -42,6 +42,20 @@ def test_a_shared_name_comes_first_and_is_never_null_for_want_of_a_partner(how: 
     assert fields(how) == [wanted, "ts_l=l.ts", "x=l.x", "y=r.y", "ts_r=r.ts"]
 
 
+@pytest.mark.parametrize(
+    ("selected", "message"),
+    [
+        ("l.select", "select: select is a word of SQL; a column of that name is l.`select`"),
+        ("join_time", "leave it out: join_time is in every result"),
+        ("l.x ...", "expected a column such as 'l.id' or 'r.price AS ask'; got 'l.x ...'"),
+    ],
+)
+def test_what_cannot_be_selected_says_what_to_write(selected: str, message: str) -> None:
+    with pytest.raises(StreamJoinError) as refused:
+        fields(select=[selected])
+    assert message in str(refused.value)
+
+
 @pytest.mark.parametrize("how", ["left_semi", "left_anti"])
 def test_a_left_row_has_it_first_too(how: How) -> None:
     assert fields(how) == ["Id=l.Id", "ts=l.ts", "x=l.x"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.operators.evaluate import evaluate, physical
@@ -223,6 +224,20 @@ def test_the_math_module_takes_numbers() -> None:
         "on: the lambda cannot be read as a condition over (l, r): must be real number, not Traced; a column is no "
         "number for Python's math module: write SQL's function, as in l.x.sqrt() or F.sqrt(l.x)"
     )
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [lambda l, r: F.lower(l.name) == r.name, lambda l, r: F.greatest(l.x, r.a) < 3],
+    ids=["lower", "greatest"],
+)
+def test_without_spark_its_functions_are_refused(condition: Condition) -> None:
+    assert "on: the lambda calls a function of Spark's, and there is no Spark here" in refusal(condition)
+
+
+def test_an_error_of_the_lambdas_own_stays_what_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        parse(lambda l, r: l.x < 1 / 0, LEFT, RIGHT)
 
 
 @pytest.mark.parametrize(

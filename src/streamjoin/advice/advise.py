@@ -173,7 +173,7 @@ def _read(
                 return understand(on, assumed, window, how, time), None, None
             except StreamJoinError as error:
                 raise StreamJoinError(
-                    f"{error}. Without rows all columns are taken to be numbers: give left= and right= as schemas, "
+                    f"{error}\nWithout rows all columns are taken to be numbers: give left= and right= as schemas, "
                     'such as "ts TIMESTAMP, sym STRING"'
                 ) from error
         case "a schema":

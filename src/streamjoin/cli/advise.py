@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from streamjoin.cli.onspark import Manual
 from streamjoin.cli.window import parse_window
+from streamjoin.cli.words import to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.spec.window import Between, within
 
@@ -76,7 +77,7 @@ def advise(calibrate: bool, as_json: bool, plot: Path | None, **o: Any) -> None:
 
             plot_advice(found, plot)
     except StreamJoinError as error:
-        errors.print("[red]error:[/]", escape(str(error)), soft_wrap=True, highlight=False)
+        errors.print("[red]error:[/]", escape(to_options(str(error))), soft_wrap=True, highlight=False)
         sys.exit(1)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))

@@ -9,6 +9,10 @@ _OPTIONS = (
     (r"join (left|right)\.select\(.*?\), or name the columns of the result with select=\[\.\.\.\]",
      r"give --\1-schema without it, or name the columns of the result with --select"),
     (r"select=\[\"l\.id\", \.\.\.\]", '--select "l.id, ..."'),
+    (r"give p=, the share of them, or ranges= of uniform values, or as left and right batch DataFrames or files",
+     "give -p, the share of them, or --range of uniform values, or as --left and --right files"),
+    (r"give left= and right= as schemas", "give --left and --right as schemas"),
+    (r"^p:", "-p:"),
     (r"^(time|delay|how|layout|select|window|on):", r"--\1:"),
 )  # fmt: skip
 

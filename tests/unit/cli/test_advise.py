@@ -56,6 +56,8 @@ def test_a_picture(tmp_path: Path, name: str) -> None:
         ([*JOIN, "--rate=fast"], "--rate: got 'fast'"),
         (["--on=l.x = r.x", "--within=1s", "--rate=1", "--range=x"], "--range: got 'x'"),
         (["--within=1s"], "--on is missing"),
+        (["--on=l.x = r.x", "--within=1s", "--rate=1"], "-p: how many pairs match is not known; give -p, "),
+        ([*JOIN, "--on=l.s = upper(r.s)"], "\nWithout rows all columns are taken to be numbers: give --left"),
     ],
 )
 def test_what_is_refused(arguments: list[str], said: str) -> None:

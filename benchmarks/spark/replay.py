@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from bench import Median
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import streamjoin as sj
 from streamjoin.cli.workload import EPOCH, ON, VALUES
@@ -160,12 +161,13 @@ def pace(
     hot: float = 0.0,
     patience: float = 600,
     meanwhile: Callable[[], None] = lambda: None,
+    into: Callable[[DataFrame], DataStreamWriter] = lambda frame: frame.writeStream.format("noop"),
 ) -> Pace:
     """Replay rows of this rate to a contestant; one that needs more than `patience` seconds is taken not to keep up."""
     replay = Replay(rate, window, step, batches, hot)
     checkpoint = replay.home / "checkpoint"
     frame = contestant(spark, replay, window)
-    query = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+    query = into(frame).option("checkpointLocation", str(checkpoint)).start()
     started, full_at, cpu_then = time.monotonic(), None, (0.0, 0.0)
     reports: list[dict[str, Any]] = []
     while query.isActive and len(reports) < replay.fills + batches and time.monotonic() - started < patience:

@@ -15,11 +15,15 @@ from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.late import COLUMNS, is_kept
 from streamjoin.layout import fit_plan
 from streamjoin.plan import Plan
+from streamjoin.plan.reduction import Aggregates
 from streamjoin.reference import Batch, Dropped, Joined, list_dropped
 from streamjoin.spec.how import HOWS, How, sides_of
-from streamjoin.spec.side import NAMED, SIDES
+from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.worker import Undecided
 from tests.blocks import to_joined
+from tests.properties.test_reduce import expect as expect_reduced
+from tests.properties.test_reduce import reductions, route, to_values
+from tests.properties.test_reduce import serving as serving_reduced
 from tests.properties.test_worker import ARRIVING, expect, plans
 from tests.strategies import multiset
 from tests.unit.flow.runtime import Runtime, serving, to_job
@@ -34,26 +38,33 @@ def part(results: Iterable[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], list[
     return [r for r in results if not is_kept(r)], [r for r in results if is_kept(r)]
 
 
+def held(plan: Plan, side: Side) -> slice:
+    """Where results have the columns of a side: of aggregates those of the left one that stand before them."""
+    if isinstance(plan.reduction, Aggregates):
+        return slice(0, plan.reduction.kept if side == "l" else 0)
+    if side not in sides_of(plan.how):
+        return slice(0, 0)
+    return slice(0, len(plan.left)) if side == "l" else slice(len(plan.left), len(plan.left) + len(plan.right))
+
+
 def to_dropped(plan: Plan, blocks: Iterable[pa.RecordBatch]) -> Counter[str]:
     """Kept rows: join time, own columns, which are all that is there, and the three that tell."""
-    sides, found = sides_of(plan.how), Counter[str]()
+    found = Counter[str]()
     for block in blocks:
         assert block.schema.names[-3:] == list(COLUMNS)
         for *values, time, reason, side, watermark in zip(*(c.to_pylist() for c in block.columns), strict=True):
-            split = len(plan.left)
-            own = {"l": values[:split], "r": values[split:]}
-            mine = next(each for each in SIDES if NAMED[each] == side)
-            assert all(v is None for each in sides if each != mine for v in own[each]), "a kept row is of one side"
-            found[repr((side, own[mine] if mine in sides else [], time, reason, watermark))] += 1
+            own = held(plan, next(each for each in SIDES if NAMED[each] == side))
+            assert all(v is None for v in values[: own.start] + values[own.stop :]), "a kept row is of one side"
+            found[repr((side, values[own], time, reason, watermark))] += 1
     return found
 
 
 def to_told(plan: Plan, dropped: Iterable[Dropped]) -> Counter[str]:
     """The same of the reference's."""
-    carried = {NAMED[side]: side in sides_of(plan.how) for side in SIDES}
+    spans = {NAMED[side]: held(plan, side) for side in SIDES}
+    widths = {name: span.stop - span.start for name, span in spans.items()}
     return Counter(
-        repr((d.side, list(d.row.values()) if carried[d.side] else [], d.row["ts"], d.reason, d.watermark))
-        for d in dropped
+        repr((d.side, list(d.row.values())[: widths[d.side]], d.row["ts"], d.reason, d.watermark)) for d in dropped
     )
 
 
@@ -79,6 +90,22 @@ def test_dropped_rows_come_out_once_and_results_are_the_same(how: How, data: st.
             if data.draw(BOTH, "restarts"):
                 runtime = runtime.restart()
     assert multiset(found) == multiset(expect(plan, batches, ended=False).rows), layout
+    assert to_dropped(plan, kept) == to_told(plan, list_dropped(batches)), layout
+
+
+@given(st.data())
+def test_what_reduces_keeps_dropped_rows_and_yields_the_same(data: st.DataObject) -> None:
+    plan = data.draw(reductions())
+    layout = data.draw(serving_reduced(plan))
+    plan, batches = fit_plan(layout, plan), data.draw(ARRIVING)
+    came: list[pa.RecordBatch] = []
+    with TemporaryDirectory() as directory:
+        runtime = Runtime(replace(to_job(plan, layout, CacheSpec(directory, 1 << 30)), keeps_late=True))
+        for batch in batches:
+            came += runtime.run(batch, data.draw(st.integers(1, 2)), data.draw(st.sampled_from([None, 0, 1])))
+            runtime = runtime.restart() if data.draw(BOTH, "restarts") else runtime
+    results, kept = part(came)
+    assert to_values(results) == expect_reduced(plan, batches, ended=False, ties=route), layout
     assert to_dropped(plan, kept) == to_told(plan, list_dropped(batches)), layout
 
 

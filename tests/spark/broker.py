@@ -30,33 +30,45 @@ def fetch_jars() -> Path:
     return home
 
 
+STORE_PASSWORD = "swordfish"
+"""Opens the store that holds the broker's certificate."""
+_MAKE_STORE = ["keytool", "-genkeypair", "-alias", "broker", "-keyalg", "EC", "-dname", "CN=127.0.0.1"]
+_MAKE_STORE += ["-ext", "SAN=ip:127.0.0.1", "-storetype", "PKCS12", "-storepass", STORE_PASSWORD]
 LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 USER, PASSWORD = "reader", "hunter2"
 """Who may come in by the listener that asks for a password."""
 
 
 class Places(NamedTuple):
-    """Host and port of a broker's listeners: one for everybody, one that asks for a password (SASL, PLAIN)."""
+    """Host and port of a broker's listeners: for everybody, with a password (SASL, PLAIN), and with both it and TLS."""
 
     plain: str
     sasl: str
+    tls: str
+    certificate: Path
+    """The store that a client trusts; `STORE_PASSWORD` opens it."""
 
 
 @contextmanager
 def broker(home: Path) -> Iterator[Places]:
     """A running broker."""
-    ports = find_ports(3)
+    ports, store = find_ports(4), home / "broker.p12"
+    subprocess.run([*_MAKE_STORE, "-keystore", str(store)], check=True, capture_output=True)
+    served = {"PLAINTEXT": ports[0], "SASL_PLAINTEXT": ports[2], "SASL_SSL": ports[3]}
     settings = home / "server.properties"
     settings.write_text(
         f"""process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{ports[1]}
-listeners=PLAINTEXT://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},SASL_PLAINTEXT://127.0.0.1:{ports[2]}
-advertised.listeners=PLAINTEXT://127.0.0.1:{ports[0]},SASL_PLAINTEXT://127.0.0.1:{ports[2]}
+listeners={_list({"CONTROLLER": ports[1]} | served)}
+advertised.listeners={_list(served)}
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config={LOGIN_MODULE} required user_{USER}="{PASSWORD}";
+listener.name.sasl_ssl.plain.sasl.jaas.config={LOGIN_MODULE} required user_{USER}="{PASSWORD}";
+ssl.keystore.location={store}
+ssl.keystore.password={STORE_PASSWORD}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
 log.dirs={home / "data"}
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
@@ -71,14 +83,18 @@ num.partitions=2
         process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
     try:
         until = time.monotonic() + _PATIENCE_SECONDS
-        while not (_answers(ports[0]) and _answers(ports[2])):
+        while not all(map(_answers, served.values())):
             assert process.poll() is None, (home / "broker.log").read_text()
             assert time.monotonic() < until, "the broker does not answer"
             time.sleep(0.2)
-        yield Places(*(f"127.0.0.1:{ports[n]}" for n in (0, 2)))
+        yield Places(*(f"127.0.0.1:{port}" for port in served.values()), store)
     finally:
         process.kill()
         process.wait()
+
+
+def _list(listeners: dict[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
 
 
 def measure_topic(home: Path, name: str) -> int:

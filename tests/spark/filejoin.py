@@ -37,6 +37,12 @@ Pairs = Counter[tuple[int | None, int | None, int]]
 LAST = 10**9
 """The ids of the rows that come last, far after all others: they see to it that nobody else waits."""
 
+GROUPS, EVERY_SECONDS, SLIDES = 7, 5, 4
+"""Windows that slide: so many groups, a window every so many seconds, so many times as long."""
+
+START_SECONDS = 10**9
+"""When time begins in the files."""
+
 SCHEMA = "id BIGINT, ts TIMESTAMP, x INT"
 
 
@@ -51,8 +57,8 @@ class FileJoin:
     layout: str = "auto"
     how: str = "inner"
     ordered: bool = False
-    counts: bool = False
-    """Whether each left row is to come with the number of its matches, in place of the matches."""
+    verb: str = "join"
+    """Beside the matches themselves: their number (`aggregate`), the nearest (`asof`), windows of left rows alone."""
     conf: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -91,14 +97,18 @@ class FileJoin:
             for side in ("left", "right")
         )
         asked: dict[str, Any] = {
-            "on": self.on,
-            "window": sj.within(f"{WINDOW_SECONDS} seconds"),
             "time": "ts",
             "delay": self.delay,
-            "how": self.how,
             "layout": "auto" if self.layout == "auto" else parse_layout(self.layout),
         }
-        if self.counts:
+        if self.verb == "sliding_aggregate":
+            return _slide(left, asked)
+        asked |= {"on": self.on, "how": self.how}
+        if self.verb == "asof":
+            near = {"tolerance": f"{WINDOW_SECONDS} seconds", "direction": "nearest"}
+            return sj.asof(left, right, select=["l.id AS l", "r.id AS r"], **near, **asked)
+        asked["window"] = sj.within(f"{WINDOW_SECONDS} seconds")
+        if self.verb == "aggregate":
             return sj.aggregate(left, right, select=["l.id AS l", "count(*) AS r"], **asked)
         return sj.join(left, right, select=["l.id AS l", "r.id AS r"], ordered=self.ordered, **asked)
 
@@ -124,6 +134,20 @@ class FileJoin:
         return [row for row in found if (row[0] if row[0] is not None else row[1]) < LAST]
 
 
+def _slide(rows: DataFrame, asked: dict[str, Any]) -> DataFrame:
+    """Windows as (start and group, count and greatest value, time of the window)."""
+    slid = sj.sliding_aggregate(
+        rows.selectExpr("*", f"id % {GROUPS} AS g"),
+        size=f"{SLIDES * EVERY_SECONDS} seconds",
+        every=f"{EVERY_SECONDS} seconds",
+        by="g",
+        select=["count(*) * 1000 + max(x) AS r"],
+        **asked,
+    )
+    start = f"unix_seconds(window.start) - {START_SECONDS}"
+    return slid.selectExpr(f"({start}) * 10000 + g AS l", "r", "window_time AS join_time")
+
+
 def write_inputs(home: Path, *, files: int = 10, rows: int = 300, first: int = 0, seed: int = 1) -> None:
     """Write as many files a side, numbered from `first` on, of rows that are out of order by `JITTER_SECONDS`."""
     for side in ("left", "right"):
@@ -146,7 +170,7 @@ def _write(directory: Path, number: int, ids: Any, seconds: Any, values: Any) ->
     table = pa.table(
         {
             "id": ids.astype(np.int64),
-            "ts": pa.array((seconds * 1e6).astype(np.int64) + 10**15, pa.timestamp("us", "UTC")),
+            "ts": pa.array((seconds * 1e6).astype(np.int64) + START_SECONDS * 1_000_000, pa.timestamp("us", "UTC")),
             "x": values.astype(np.int32),
         }
     )
@@ -181,6 +205,34 @@ def expected_counts(home: Path) -> Pairs:
     table = pq.read_table(Path(home, "left"))
     times = zip(table["id"].to_pylist(), table["ts"].cast(pa.int64()).to_pylist(), strict=True)
     return Counter((n, matches[n], time + window) for n, time in times if n < LAST)
+
+
+def expected_nearest(home: Path) -> Pairs:
+    """Each left row and the nearest of its matches, at the time when the window after it is over."""
+    window = WINDOW_SECONDS * 1_000_000
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        rows = db.execute(
+            f"""SELECT l.id, arg_min(r.id, (abs(l.t - r.t), r.t)), l.t + {window}
+            FROM (SELECT id, x, epoch_us(ts) AS t FROM '{home}/left/*.parquet' WHERE id < {LAST}) l
+            LEFT JOIN (SELECT id, x, epoch_us(ts) AS t FROM '{home}/right/*.parquet' WHERE id < {LAST}) r
+            ON abs(l.x - r.x) <= {BAND} AND abs(l.t - r.t) <= {window} GROUP BY l.id, l.t"""
+        ).fetchall()
+    return Counter(rows)
+
+
+def expected_windows(home: Path) -> Pairs:
+    """What DuckDB finds in windows that slide, in the form of `_slide`."""
+    size = SLIDES * EVERY_SECONDS
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        rows = db.execute(
+            f"""SELECT (start - {START_SECONDS}) * 10000 + g, count(*) * 1000 + max(x), (start + {size}) * 1000000 - 1
+            FROM (SELECT x, id % {GROUPS} AS g, {EVERY_SECONDS} * (epoch_us(ts) // {EVERY_SECONDS * 1_000_000} - back)
+                  AS start FROM '{home}/left/*.parquet', range({SLIDES}) slides(back) WHERE id < {LAST})
+            GROUP BY start, g"""
+        ).fetchall()
+    return Counter(rows)
 
 
 def expected_sequence(home: Path, how: str) -> list[tuple[int | None, int | None, int]]:

@@ -19,6 +19,7 @@ import streamjoin as sj
 from streamjoin.spark.compat import UNIX_SOCKETS, read_options
 from streamjoin.spark.progress import read_all_progress
 from tests.spark.harness import Run, run, spark_join, values
+from tests.spark.test_dashboard import await_query
 
 ON = "abs(l.x - r.x) <= 3"
 WINDOW = {"window": sj.within("10s"), "time": "ts"}
@@ -161,6 +162,9 @@ def connect(home: Path) -> None:
     assert "Grid(" in str(sj.explain(left, left, on=ON, delay="1 minute", **WINDOW))
     must_restart(spark, home)
     must_do_all_else(spark, home)
+    must_keep_and_name(spark, home)
+    must_slide(spark, home)
+    must_be_watched(spark, home)
 
 
 def must_do_all_else(spark: SparkSession, home: Path) -> None:
@@ -186,6 +190,65 @@ def must_do_all_else(spark: SparkSession, home: Path) -> None:
         wanted = verb(*sides, **given).collect()
         assert len(wanted) > 250, "too few results to tell"
         assert values(found) == values(wanted), verb
+
+
+def must_keep_and_name(spark: SparkSession, home: Path) -> None:
+    """Rows without a time are kept, results have ids: the same in a stream and a batch."""
+    rows = table(spark, 300).selectExpr("CASE WHEN id % 10 > 0 THEN ts END AS ts", "id", "x")
+    sides = rows, table(spark, 300, seed=5)
+    streams = stream(spark, home, "timeless", sides[0]), stream(spark, home, "timed", sides[1])
+    near = {"on": "abs(l.x - r.x) <= 40", "time": "ts", "late": "keep"}
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        (sj.join, {**near, "window": sj.within("10s"), "result_id": True}),
+        (sj.asof, {**near, "tolerance": "10s", "how": "inner", "select": ["l.id", "r.id AS other"]}),
+        (sj.aggregate, {**near, "window": sj.within("10s"), "select": ["l.id", "count(*) AS n"]}),
+    ]
+    for number, (verb, given) in enumerate(asked):
+        wanted = verb(*sides, **given)
+        if "result_id" in given:
+            told = wanted.where("late_reason IS NULL").select("result_id", "id_l", "id_r").distinct()
+            assert told.select("result_id").distinct().count() == told.count() > 250
+        found = run(verb(*streams, delay="1 min", **given)).rows
+        if verb is not sj.join:  # what waits is as without
+            place = home / f"kept{number}"
+            writer = verb(*streams, delay="1 min", **given).writeStream.option("checkpointLocation", str(place))
+            writer.trigger(availableNow=True).format("noop").start().awaitTermination()
+            found += sj.flush(place, *streams, delay="1 min", of=verb, **given).collect()
+        assert sum(row["late_reason"] == "no time" for row in found) == 30
+        assert values(found) == values(wanted.collect()), verb
+
+
+def must_slide(spark: SparkSession, home: Path) -> None:
+    """Windows that slide, in a batch and in a stream as far as the watermark has passed them, as Spark's own."""
+    rows = table(spark, 300).selectExpr("ts", "id % 3 AS g", "x")
+    window = F.window("ts", "1 minute", "10 seconds")
+    wanted = rows.groupBy(window, "g").agg(F.expr("count(*) AS n"), F.expr("max(x) AS most"))
+    asked = {"size": "1 minute", "every": "10 seconds", "by": "g", "time": "ts"}
+    asked |= {"select": ["count(*) AS n", "max(x) AS most"]}
+    found = sj.sliding_aggregate(rows, **asked)
+    assert values(found.drop("window_time").collect()) == values(wanted.collect())
+    rows.coalesce(1).write.parquet(str(home / "slides"))
+    spark.sql("SELECT timestamp'2027-01-01' AS ts, 0L AS g, 0 AS x").coalesce(1).write.mode("append").parquet(
+        str(home / "slides")
+    )
+    source = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1).parquet(str(home / "slides"))
+    slid = sj.sliding_aggregate(source, delay="0 s", **asked)
+    found = slid.where("window.end < timestamp'2026-12-01'").drop("window_time")
+    assert values(run(found).rows) == values(wanted.collect())
+
+
+def must_be_watched(spark: SparkSession, home: Path) -> None:
+    """A dashboard shows a query and how it ended, `advise` says what to expect of one."""
+    rows = table(spark, 300)
+    rows.repartition(4).write.parquet(str(home / "parts"))
+    source = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1).parquet(str(home / "parts"))
+    with sj.dashboard(spark) as page:
+        joined = sj.join(source, source, on=ON, delay="1 min", **WINDOW)
+        query = joined.writeStream.format("noop").queryName("near").trigger(availableNow=True).start()
+        query.awaitTermination()
+        seen = await_query(page, "near", lambda found: found["ended"] is not None)
+    assert sum(sample["joins"]["streamjoin"]["rows_left"] for sample in seen["samples"] if sample["joins"]) == 300
+    assert "of the last 4 micro-batches" in str(sj.advise(query, calibration="none"))
 
 
 def must_restart(spark: SparkSession, home: Path) -> None:

@@ -14,7 +14,9 @@ from tests.spark.filejoin import (
     Pairs,
     expected,
     expected_counts,
+    expected_nearest,
     expected_sequence,
+    expected_windows,
     write_inputs,
     write_last,
 )
@@ -154,19 +156,22 @@ def test_ordered_results_are_one_sequence_whatever_is_killed(
     assert told.sequence() == expected_sequence(tmp_path, how)
 
 
+REDUCED = {"aggregate": expected_counts, "asof": expected_nearest, "sliding_aggregate": expected_windows}
+
+
 @pytest.mark.parametrize(
-    ("files", "kills", "layout"),
+    ("verb", "files", "kills", "layout"),
     [
-        pytest.param(6, 1, "Keyed(4)", marks=pytest.mark.slow),
-        pytest.param(20, 5, "auto", marks=pytest.mark.slow),
+        *(pytest.param(verb, 6, 1, "Keyed(4)", marks=pytest.mark.slow) for verb in REDUCED),
+        *(pytest.param(verb, 20, 5, "auto", marks=pytest.mark.slow) for verb in REDUCED),
     ],
 )
-def test_a_left_row_is_counted_for_once_whatever_is_killed(
-    spark: SparkSession, tmp_path: Path, chance: random.Random, files: int, kills: int, layout: str
+def test_what_is_reduced_comes_out_once_whatever_is_killed(
+    spark: SparkSession, tmp_path: Path, chance: random.Random, verb: str, files: int, kills: int, layout: str
 ) -> None:
-    told = job(tmp_path, files, SHORT, conf=CHATTY, layout=layout, how="left", counts=True)
+    told = job(tmp_path, files, SHORT, conf=CHATTY, layout=layout, how="left", verb=verb)
     run_under_kills(told, files, kills, chance)
-    must_hold_exactly(told.results(spark), expected_counts(tmp_path))
+    must_hold_exactly(told.results(spark), REDUCED[verb](tmp_path))
 
 
 def run_under_kills(told: FileJoin, files: int, kills: int, chance: random.Random) -> None:

@@ -90,9 +90,25 @@ def test_secrets_are_not_in_plans(kafka: SparkSession, topic: str, tmp_path: Pat
     with pytest.raises(sj.StreamJoinError, match="not name=value") as unread:
         sj.kafka.read(kafka, topic, schema=SCHEMA, config=secrets)
     assert "hunter2" not in str(unread.value)
+    with pytest.raises(sj.StreamJoinError, match=r"options: kafka\.sasl\.jaas\.config would be shown") as shown:
+        sj.kafka.read(kafka, topic, schema=SCHEMA, options={"kafka.sasl.jaas.config": "hunter2"})
+    assert "hunter2" not in str(shown.value)
     with pytest.raises(sj.StreamJoinError) as refused:
         sj.kafka.read(kafka, "kafka://me:hunter2@host/topic", schema=SCHEMA)
     assert "hunter2" not in str(refused.value)
+
+
+def test_keys_headers_and_places_are_kept_if_they_are_wanted(kafka: SparkSession, servers: str, topic: str) -> None:
+    header = "array(named_struct('key', 'from', 'value', CAST('here' AS BINARY)))"
+    records = kafka.sql(f"SELECT 'k' AS key, '{to_json(1, 1, 1)}' AS value, {header} AS headers")
+    name = topic.rpartition("/")[2]
+    records.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", name).save()
+    kept = ["key", "headers", "partition", "offset"]
+    rows = sj.kafka.read(kafka, topic, schema=SCHEMA, keep=kept, streaming=False)
+    assert rows.columns == ["ts", "id", "x", *kept]
+    (row,) = rows.collect()
+    assert (row.id, bytes(row.key), row.offset) == (1, b"k", 0)
+    assert [(each.key, bytes(each.value)) for each in row.headers] == [("from", b"here")]
 
 
 def run_twice(kafka: SparkSession, url: str, home: Path, partitions: list[int | None]) -> set[tuple[int, int]]:

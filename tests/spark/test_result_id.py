@@ -54,6 +54,15 @@ def test_rows_of_equal_content_have_equal_ids_and_others_have_not(spark: SparkSe
     assert all(len(row.result_id) == 16 for row in told)
 
 
+def test_a_kept_row_has_its_own_hash_alone(spark: SparkSession) -> None:
+    left = rows(spark, 5).selectExpr("id", "x", "IF(id = 7, NULL, ts) AS ts")
+    found = sj.join(left, rows(spark, 7), how="full", late="keep", **ON).collect()
+    (kept,) = (row.result_id for row in found if row.late_reason)
+    assert kept.endswith("-")
+    assert len(kept) == 17
+    assert kept not in {row.result_id for row in found if not row.late_reason}
+
+
 def test_a_wrong_argument_and_a_clash_are_refused(spark: SparkSession) -> None:
     left = rows(spark, 5)
     with pytest.raises(sj.StreamJoinError, match="result_id: got 1; expected True or False"):

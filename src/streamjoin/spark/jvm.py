@@ -80,7 +80,7 @@ def find_query(spark: SparkSession, run: str) -> StartedQuery:
 def read_file(spark: SparkSession, directory: str, name: str) -> str | None:
     """The text of a file; None where there is none. On Connect a job of Spark's reads it."""
     if not is_classic(spark):
-        return _read_remotely(spark, f"{directory}/{name}")
+        return _read_remotely(spark, f"{directory.rstrip('/')}/{name}")
     system, path, jvm = _find_file(spark, directory, name)
     try:
         if not system.exists(path):

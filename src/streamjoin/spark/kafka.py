@@ -24,7 +24,7 @@ _EXTRA = ("key", "headers", "partition", "offset")
 _URL = re.compile(r"kafka://(?P<servers>[^/@\s]+:\d+(?:,[^/@\s]+:\d+)*)/(?P<topic>[A-Za-z0-9._-]{1,249})/?")
 _CORRUPT = "__streamjoin_corrupt"
 _SHOWN = 200  # characters of a bad value
-_SECRET = re.compile(r"(sasl|ssl)\.(?!mechanism$)")  # Spark shows the values of options in plans
+_SECRET = re.compile(r"(kafka\.)?(sasl|ssl)\.(?!mechanism$)")  # Spark shows the values of options in plans
 _PROVIDER = {
     "kafka.config.providers": "file",
     "kafka.config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
@@ -112,6 +112,11 @@ def read(
         raise StreamJoinError(f"keep: got {unknown[0]!r}; expected some of {', '.join(_EXTRA)}")
     if bad not in ("fail", "keep"):
         raise StreamJoinError(f"bad: got {bad!r}; expected 'fail' or 'keep'")
+    if secret := [name for name in options or () if _SECRET.match(name.lower())]:
+        raise StreamJoinError(
+            f"options: {secret[0]} would be shown in plans; put it, without the prefix kafka., into a file of Kafka's "
+            "settings, which config= names"
+        )
     added = [*keep, *([BAD_VALUE] if bad == "keep" else [])]
     if clash := [name for name in wanted.names if name.lower() in added]:
         raise StreamJoinError(

@@ -21,7 +21,7 @@ Delay = Duration | None
 Frames: TypeAlias = "DataFrame | Sequence[DataFrame]"
 
 PLANNERS: "dict[Callable[..., DataFrame], Callable[[Mapping[str, Any]], Planned]]" = {}
-"""For each verb on two inputs what plans it, given its arguments with their defaults."""
+"""For each verb what plans it, given its arguments with their defaults."""
 
 
 def list_columns(by: str | Sequence[str] | None) -> list[str]:

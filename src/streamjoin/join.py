@@ -89,11 +89,12 @@ def join(
     return _plan_join(locals()).result()
 
 
-def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
+def explain(left: Frames, right: "Frames | None" = None, **arguments: Any) -> "Explanation":
     """What `join` would do, given its arguments: which index serves what, who meets whom, what is kept how long.
 
-    ``of=sj.aggregate`` or ``of=sj.asof`` asks about those verbs. Prints well in a terminal and in a notebook.
-    `warnings` lists what may make the join slow or its results other than expected.
+    `of` asks about another verb: ``of=sj.aggregate``, or ``explain(stream, of=sj.sliding_aggregate, ...)``.
+    Prints well in a terminal and in a notebook. `warnings` lists what may make the join slow or its results other than
+    expected.
 
     >>> rows = spark.sql("SELECT timestamp '2026-01-05 09:30:00' AS ts, 20.1D AS price")
     >>> plan = explain(rows, rows, on="l.price < r.price AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 MINUTE", time="ts")
@@ -106,11 +107,11 @@ def explain(left: Frames, right: Frames, **arguments: Any) -> "Explanation":
     return explain_plan(planned)
 
 
-def check(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **arguments: Any) -> str:
+def check(checkpoint: "str | PathLike[str]", left: Frames, right: "Frames | None" = None, **arguments: Any) -> str:
     """Whether `join`, given these arguments, may go on from a checkpoint: to be asked before a query is started on it.
 
     A checkpoint that another join wrote is refused with the lines that differ; nothing is changed. The answer says
-    whether the join goes on or begins.
+    whether the join goes on or begins. `of` is as for `explain`.
 
     >>> from streamjoin import within
     >>> rows = spark.readStream.format("rate").load()
@@ -124,15 +125,17 @@ def check(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     return check_checkpoint(planned.spark, _read_path("check", checkpoint, planned), planned.key)
 
 
-def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **arguments: Any) -> "DataFrame":
+def flush(
+    checkpoint: "str | PathLike[str]", left: Frames, right: "Frames | None" = None, **arguments: Any
+) -> "DataFrame":
     """The rows that wait unmatched when a query has ended, as a batch of results: what `join` would emit for them.
 
     A query ends (``trigger(availableNow=True)``) before the watermark has passed the last time at which its last rows
     could find a partner. Those of a preserved side wait in the checkpoint; given that and the arguments of `join`,
     this reads them, as if no further row came. With ``ordered=True`` or a count window rows wait for their turn too:
-    what they would yield is among the results. ``of=sj.aggregate`` or ``of=sj.asof`` does it for those verbs, whose
-    left rows all wait. The checkpoint stays as it is: a query that goes on from it emits these
-    rows itself, or their matches.
+    what they would yield is among the results. `of` is as for `explain`: left rows of `aggregate` and `asof` all wait,
+    and windows of `sliding_aggregate` till they are over. The checkpoint stays as it is: a query that goes on from it
+    emits these rows itself, or their matches.
 
     >>> from tempfile import mkdtemp
     >>> from streamjoin import within
@@ -149,19 +152,21 @@ def flush(checkpoint: "str | PathLike[str]", left: Frames, right: Frames, **argu
     planned, given = _plan("flush", left, right, arguments)
     path = _read_path("flush", checkpoint, planned)
     check_checkpoint(planned.spark, path, planned.key)
-    if not (emits_unmatched(how_of(given["how"])) or planned.plan.holds or planned.plan.reduction):
+    if not (planned.plan.reduction or emits_unmatched(how_of(given["how"])) or planned.plan.holds):
         raise StreamJoinError(f"flush: a join of how={given['how']!r} emits no unmatched rows, so none wait")
     return planned.waiting(path)
 
 
-def _plan(verb: str, left: Frames, right: Frames, arguments: Mapping[str, Any]) -> "tuple[Planned, dict[str, Any]]":
+def _plan(
+    verb: str, left: Frames, right: "Frames | None", arguments: Mapping[str, Any]
+) -> "tuple[Planned, dict[str, Any]]":
     """The plan of a join, and its arguments with defaults; `verb` takes the same as `join`, or as what `of` names."""
     named = {**arguments}
     planned = named.pop("of", join)
     if planned not in PLANNERS:
         raise StreamJoinError(f"of: got {planned!r}; expected {', '.join(each.__name__ for each in PLANNERS)}")
     try:
-        call = signature(planned).bind(left, right, **named)
+        call = signature(planned).bind(left, *([] if right is None else [right]), **named)
     except TypeError as error:
         raise TypeError(f"{verb}() takes the arguments of {planned.__name__}(): {error}") from None
     call.apply_defaults()

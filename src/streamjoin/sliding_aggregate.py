@@ -1,15 +1,17 @@
 """The verb `sliding_aggregate`: aggregates of one stream in windows that overlap."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import Delay, Frames, list_columns
+from streamjoin.arguments import PLANNERS, Delay, Frames, list_columns
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.spec.duration import Duration, microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from streamjoin.spark.build import Planned
 
 
 def sliding_aggregate(
@@ -61,20 +63,27 @@ def sliding_aggregate(
     +-----+---+----+
     <BLANKLINE>
     """
+    return _plan(locals()).result()
+
+
+def _plan(arguments: Mapping[str, Any]) -> "Planned":
     from streamjoin.spark.slid import plan_sliding
 
+    size, every, time, layout, name = (arguments[key] for key in ("size", "every", "time", "layout", "name"))
     lengths = {"size": microseconds(size, "size"), "every": microseconds(every, "every")}
     if not 0 < lengths["every"] <= lengths["size"]:
         raise StreamJoinError(
             f"every: got {every!r} with size={size!r}; expected a duration above 0 and at most as long as size"
         )
-    names = list_columns(by)
+    names = list_columns(arguments["by"])
     if not isinstance(time, str):
         raise StreamJoinError(f"time: got {time!r}; expected the name of the event-time column")
     if layout != "auto" and not isinstance(layout, Layout):
         raise StreamJoinError(f"layout: got {layout!r}; expected 'auto' or a layout such as Keyed(4)")
     if not isinstance(name, str) or not name:
         raise StreamJoinError(f"name: got {name!r}; expected a word for its metrics")
-    chosen = None if layout == "auto" else layout
-    options = {"by": names, "time": time, "delay": delay, "select": select, "layout": chosen, "name": name}
-    return plan_sliding(stream, **lengths, **options).result()  # type: ignore[arg-type]
+    chosen = {"by": names, "layout": None if layout == "auto" else layout}
+    return plan_sliding(**{**arguments, **lengths, **chosen})
+
+
+PLANNERS[sliding_aggregate] = _plan

@@ -1,5 +1,7 @@
 """Advice from rows that Spark has: batch DataFrames that are sampled, and a query that runs."""
 
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -26,15 +28,17 @@ def test_batch_frames_are_sampled(spark: SparkSession) -> None:
     assert found.question.sources["rates"] == "of the sample"
 
 
-def run(spark: SparkSession, name: str) -> sj.StreamJoinError | object:
+def run(spark: SparkSession, name: str, *, counts: bool = False) -> sj.StreamJoinError | object:
     ticks = (
         spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 500).option("advanceMillisPerBatch", 1000)
     )
     left, right = (ticks.load() for _ in range(2))
-    near = sj.join(
-        left, right, on="abs(l.value - r.value) <= 10", window=sj.within("3 seconds"), time="timestamp",
-        delay="0 seconds", name=name, layout=sj.Grid(2, 2),
-    )  # fmt: skip
+    given: dict[str, Any] = {"on": "abs(l.value - r.value) <= 10", "window": sj.within("3 seconds"), "name": name}
+    given |= {"time": "timestamp", "delay": "0 seconds"}
+    if counts:
+        near = sj.aggregate(left, right, select=["count(*) AS n"], **given)
+    else:
+        near = sj.join(left, right, layout=sj.Grid(2, 2), **given)
     return near.writeStream.format("noop").trigger(processingTime="0 seconds").start()
 
 
@@ -59,6 +63,17 @@ def test_a_running_query_is_asked(spark: SparkSession) -> None:
         known._known.clear()
         with pytest.raises(sj.StreamJoinError, match="not built by this driver"):
             sj.advise(query, name="asked")
+    finally:
+        query.stop()  # type: ignore[attr-defined]
+
+
+def test_a_query_that_reduces_is_no_join_that_the_model_knows(spark: SparkSession) -> None:
+    query: object = run(spark, "counted", counts=True)
+    try:
+        while len([p for p in query.recentProgress if p["numInputRows"]]) < 4:  # type: ignore[attr-defined]
+            assert query.isActive  # type: ignore[attr-defined]
+        with pytest.raises(sj.StreamJoinError, match="query: 'counted' reduces what its rows meet"):
+            sj.advise(query, name="counted", calibration="none")
     finally:
         query.stop()  # type: ignore[attr-defined]
 

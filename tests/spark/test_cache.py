@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.cache.directory import ABANDONED_SECONDS, MARK
+from streamjoin.spark.compat import STATE_VALUE_BYTES
 from tests.spark.damage import DAMAGES, damage, segment_files
 from tests.spark.live import live
 
@@ -48,6 +49,17 @@ def test_a_cache_that_is_gone_or_cannot_be_written_is_done_without(spark: SparkS
         join.job.cache.rename(tmp_path / "elsewhere too")
         join.job.cache.write_text("not a directory")
         join.feed()
+        assert join.is_exact
+
+
+@pytest.mark.every_spark
+@pytest.mark.slow
+def test_segments_of_several_chunks_are_read_from_state(spark: SparkSession, tmp_path: Path) -> None:
+    with live(spark, tmp_path, rows=3000, conf={"spark.streamjoin.cache.maxBytes": "0"}) as join:
+        for _ in range(3):
+            join.feed()
+        told = join.progress[-1]["observedMetrics"]["streamjoin"]
+        assert told["state_bytes"] / told["segments"] > 2 * STATE_VALUE_BYTES or STATE_VALUE_BYTES > 1 << 20
         assert join.is_exact
 
 

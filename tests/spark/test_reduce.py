@@ -226,3 +226,50 @@ def test_windows_slide_as_in_spark(spark: SparkSession, tmp_path: Path, by: list
         stream = source.stream(spark)
         slid = sj.sliding_aggregate(stream, delay="100 milliseconds", layout=sj.Keyed(2), select=named(SLID), **asked)
         assert show(run(slid.where("window.end < timestamp_millis(110)")).rows) == show(expected.collect())
+
+
+def test_windows_that_are_not_over_wait_in_a_checkpoint_for_a_flush(spark: SparkSession, tmp_path: Path) -> None:
+    source = feed(tmp_path, RIGHT, history(5)[1][:-2])
+    asked: dict[str, Any] = {"size": "10 milliseconds", "every": "4 milliseconds", "by": "sym", "time": "ts"}
+    asked |= {"select": ["count(*) AS n", "max(size) AS c"], "delay": "100 milliseconds", "of": sj.sliding_aggregate}
+    stream, place = source.stream(spark), tmp_path / "place"
+    plain = {name: value for name, value in asked.items() if name != "of"}
+    assert sj.check(place, stream, **asked).startswith("begins")
+    writer = sj.sliding_aggregate(stream, **plain).writeStream.option("checkpointLocation", str(place))
+    writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+    assert sj.check(place, stream, **asked).startswith("goes on")
+    with pytest.raises(sj.StreamJoinError, match="written by another join"):
+        sj.check(place, stream, **{**asked, "every": "5 milliseconds"})
+    emitted = spark.read.parquet(str(tmp_path / "out")).collect()
+    waiting = sj.flush(place, stream, **asked).collect()
+    assert len(waiting) > 5
+    wanted = sj.sliding_aggregate(source.table(spark), **plain).collect()
+    assert Counter(map(tuple, emitted + waiting)) == Counter(map(tuple, wanted))
+
+
+def test_explain_says_how_windows_slide(spark: SparkSession, tmp_path: Path) -> None:
+    rows = feed(tmp_path, RIGHT, []).stream(spark)
+    asked: dict[str, Any] = {"size": "1 hour", "every": "25 seconds", "time": "ts", "delay": "1 second"}
+    plan = sj.explain(rows, of=sj.sliding_aggregate, by="sym", select=["max(size) AS m", "count(*) AS n"], **asked)
+    for part in (
+        "1 hour long, one every 25 seconds, put together of panes of 25 seconds",
+        "for each pane and group of sym, the parts of 2 aggregates of size",
+        "Keyed(2), chosen by rule: 2 cells on 2 shuffle partitions",
+        "a row is sent to 1 cell and stored in 1",
+    ):
+        assert part in str(plan)
+    assert "left" not in str(plan)
+    whole = sj.explain(rows, of=sj.sliding_aggregate, select=["count(*) AS n"], **asked)
+    assert "for each pane, the parts of 1 aggregates\n" in f"{whole}\n"
+    assert not any("condition" in warning for warning in whole.warnings)
+    with pytest.raises(TypeError, match="explain\\(\\) takes the arguments of join"):
+        sj.explain(rows, on="l.size = r.size")
+
+
+def test_explain_says_what_a_kept_row_of_an_aggregate_holds(spark: SparkSession, tmp_path: Path) -> None:
+    frames = [each.stream(spark) for each in write(tmp_path, 4)]
+    asked: dict[str, Any] = {"on": ON, "time": "ts", "delay": "1 second", "late": "keep"}
+    told = sj.explain(*frames, of=sj.aggregate, window=WINDOW, select=["l.id", "count(*) AS n"], **asked)
+    assert "a left one holds the left columns of the result, a right one none" in str(told)
+    told = sj.explain(*frames, of=sj.asof, tolerance="1 second", **asked)
+    assert "they hold the columns that their side carries" in str(told)

@@ -15,6 +15,8 @@ from streamjoin.cli.files import FileJoin
 
 ON = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"
 Run = Callable[..., str]
+MET = {"on": "l.sym = r.sym", "window": sj.within("5 seconds"), "select": ["l.sym", "count(*) AS n"], "how": "left"}
+NEAREST = {"by": ["sym"], "tolerance": "1 minute", "select": ["l.sym", "r.ask"]}
 
 
 def drop(directory: Path, name: str, *rows: dict[str, Any]) -> None:
@@ -93,9 +95,8 @@ def test_a_flush_says_how_many_rows_came_out(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_each_row_met_is_emitted_once_and_the_rest_by_a_flush(run: Run, tmp_path: Path) -> None:
-    met = {"on": "l.sym = r.sym", "window": sj.within("5 seconds"), "select": ["l.sym", "count(*) AS n"], "how": "left"}
-    assert "3 rows are undecided so far" in run(verb=sj.aggregate, **met)
-    assert "3 rows emitted by --flush" in run(verb=sj.aggregate, flush=True, **met)
+    assert "3 rows are undecided so far" in run(verb=sj.aggregate, **MET)
+    assert "3 rows emitted by --flush" in run(verb=sj.aggregate, flush=True, **MET)
     assert read(tmp_path / "near", "sym", "n") == [("ACME", 1), ("BETA", 1), ("GAMMA", 0)]
 
 
@@ -104,6 +105,25 @@ def test_the_last_row_before_each_is_picked(run: Run, tmp_path: Path) -> None:
     said = run(verb=sj.asof, flush=True, by=["sym"], tolerance="1 minute", direction="nearest")
     assert "3 rows emitted by --flush" in said
     assert read(tmp_path / "near", "sym", "ask") == [("ACME", 20.5), ("BETA", 40.6), ("GAMMA", None)]
+
+
+@pytest.mark.parametrize(("verb", "given"), [(sj.aggregate, MET), (sj.asof, NEAREST)], ids=["aggregate", "asof"])
+def test_rows_that_aggregate_and_asof_drop_go_into_a_directory_too(
+    run: Run, tmp_path: Path, spark: SparkSession, verb: Any, given: Any
+) -> None:
+    drop(tmp_path / "trades", "2", {**at(9, "ZETA", price=8.0), "ts": None})
+    given = {**given, "late": "keep", "verb": verb, "to_late": str(tmp_path / "late")}
+    run(flush=True, **given)
+    drop(tmp_path / "trades", "3", at(0, "LATE", price=1.0))
+    assert f"1 late row in {tmp_path / 'late'}" in run(flush=True, **given)
+    kept = spark.read.json(str(tmp_path / "late")).collect()
+    assert {(row.sym, row.late_reason, row.late_side) for row in kept} == {
+        ("ZETA", "no time", "left"),
+        ("LATE", "late", "left"),
+    }
+    assert len(kept) == 2
+    near = spark.read.json(str(tmp_path / "near")).where("sym IS NOT NULL")
+    assert sorted(row.sym for row in near.collect()) == ["ACME", "BETA", "GAMMA"]
 
 
 def read(out: Path, *columns: str) -> list[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from streamjoin.advice.question import Question, Running, find_narrowing, find_width
+from streamjoin.errors import StreamJoinError
 from streamjoin.model.choice import Machine, estimate_layout
 from streamjoin.model.constants import Constants
 from streamjoin.model.demand import OVERHEAD_BYTES, Demand
@@ -18,6 +19,11 @@ def ask_query(query: Any, name: str, machine: Machine, cores: int | None) -> tup
 
     observed = observe_query(query, name)
     plan, reports, interval = observed.job.plan, observed.reports, observed.interval
+    if plan.reduction is not None:
+        raise StreamJoinError(
+            f"query: {name!r} reduces what its rows meet (aggregate, asof, sliding_aggregate); expected a join: "
+            "the model knows no other. sj.progress(query) tells what it does"
+        )
     machine = replace(machine, cores=cores or observed.cores)
     total = {key: sum(getattr(report, key) for report in reports) for key in ("matches", "comparisons", "examined")}
     seconds = interval * len(reports)

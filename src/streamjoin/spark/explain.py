@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from streamjoin.plan.reduction import Aggregates
+from streamjoin.plan.reduction import Aggregates, Sliding
 from streamjoin.predicate.conjunct import Band, Compiled, Conjunct, Equi, Evaluated, Range
 from streamjoin.spark.compat import is_deterministic
 from streamjoin.spark.settings import advise
@@ -54,15 +54,20 @@ class Explanation:
 
 def explain_plan(planned: "Planned") -> Explanation:
     """The explanation of a join."""
-    sections = (
-        ("Condition", _explain_condition(planned)),
-        ("Window", _explain_window(planned, planned.window)),
-        ("Type", _explain_type(planned)),
-        *((("Order", _ORDERED),) if planned.plan.ordered else ()),
-        *((("Late rows", _LATE),) if planned.late_columns else ()),
-        ("Layout", _explain_layout(planned, planned.is_chosen)),
-        ("State", _explain_state(planned)),
-    )
+    layout = ("Layout", _explain_layout(planned, planned.is_chosen))
+    sections: tuple[tuple[str, str], ...]
+    if isinstance(planned.plan.reduction, Sliding):
+        sections = ("Windows", _explain_sliding(planned, planned.plan.reduction)), layout
+    else:
+        sections = (
+            ("Condition", _explain_condition(planned)),
+            ("Window", _explain_window(planned, planned.window)),
+            ("Type", _explain_type(planned)),
+            *((("Order", _ORDERED),) if planned.plan.ordered else ()),
+            *((("Late rows", _explain_late(planned)),) if planned.late_columns else ()),
+            layout,
+            ("State", _explain_state(planned)),
+        )
     stays = max(find_retention(planned.window, side) for side in SIDES)
     return Explanation(sections, tuple(_find_warnings(planned, planned.is_selected, stays)), str(planned.key), stays)
 
@@ -131,10 +136,6 @@ _ORDERED = (
     "results come by join_time, left time, right time, and the hashes of both rows, in one partition\n"
     "a row waits until the watermark has passed it: at least as long as the delay"
 )
-_LATE = (
-    "late rows and rows without a time come out beside the results, each once, with late_reason, late_side and\n"
-    "late_watermark, which are NULL in a result; they hold the columns that their side carries"
-)
 _TYPES: dict[How, str] = {
     "inner": "pairs alone",
     "left": "all pairs, and unmatched left rows, once they can match no more",
@@ -143,6 +144,31 @@ _TYPES: dict[How, str] = {
     "left_semi": "matched left rows, each at its first match",
     "left_anti": "unmatched left rows, once they can match no more",
 }
+
+
+def _explain_late(planned: "Planned") -> str:
+    held = "they hold the columns that their side carries"
+    if isinstance(planned.plan.reduction, Aggregates):
+        held = "a left one holds the left columns of the result, a right one none"
+    return (
+        "late rows and rows without a time come out beside the results, each once, with late_reason, late_side and\n"
+        f"late_watermark, which are NULL in a result; {held}"
+    )
+
+
+def _explain_sliding(planned: "Planned", sliding: Sliding) -> str:
+    size, every, pane = map(format_duration, (sliding.size, sliding.every, sliding.pane))
+    columns = planned.carried["r"]
+    keys = ", ".join(planned.show_column(c) for c in columns[: sliding.keys])
+    values = ", ".join(planned.show_column(c) for c in columns[sliding.keys :])
+    return "\n".join(
+        [
+            f"{size} long, one every {every}, put together of panes of {pane}; aligned to the epoch (UTC)",
+            "a window is emitted once the watermark has passed its end",
+            f"state holds, for each pane{f' and group of {keys}' if keys else ''}, the parts of {len(sliding.each)} "
+            f"aggregates{f' of {values}' if values else ''}",
+        ]
+    )
 
 
 def _explain_type(planned: "Planned") -> str:
@@ -177,11 +203,10 @@ def _explain_layout(planned: "Planned", chosen: bool) -> str:
         layout.draw(),
         "",
     ]
-    for side in SIDES:
+    for side in planned.sides:
         cost = layout.cost(side, plan)
-        lines.append(
-            f"a {NAMED[side]} row is sent to {_format_cells(cost.sent)} and stored in {_format_count(cost.stored)}"
-        )
+        named = "row" if len(planned.sides) == 1 else f"{NAMED[side]} row"
+        lines.append(f"a {named} is sent to {_format_cells(cost.sent)} and stored in {_format_count(cost.stored)}")
     lines.append(f"the work is even {layout.evenness(plan)}")
     return "\n".join(lines)
 
@@ -206,6 +231,28 @@ def _explain_state(planned: "Planned") -> str:
 
 
 def _find_warnings(planned: "Planned", selected: bool, stays: int) -> Iterator[str]:
+    if not isinstance(planned.plan.reduction, Sliding):
+        yield from _find_costs(planned, selected, stays)
+    if planned.is_streaming and planned.idle > planned.layout.cells:
+        yield (
+            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a "
+            "state store in every micro-batch. Before the first start say "
+            f'spark.conf.set("spark.sql.shuffle.partitions", {planned.layout.cells}), or about as many as there are '
+            "cores: the checkpoint keeps it"
+        )
+    yield from advise(planned.spark, streaming=planned.is_streaming)
+    for side in planned.sides:
+        named = "stream" if len(planned.sides) == 1 else f"{NAMED[side]} input"
+        if not is_deterministic(planned.inputs[side].frame):
+            yield (
+                f"the {named} has a column that differs each time it is computed (rand(), uuid(), "
+                "a user-defined function marked so): a task that is tried again may then lose or repeat results. "
+                "Compute it upstream and store it"
+            )
+
+
+def _find_costs(planned: "Planned", selected: bool, stays: int) -> Iterator[str]:
+    """What makes a join slow, or its state large."""
     conjuncts = planned.predicate.conjuncts
     if not any(
         isinstance(c, Equi | Range) or (isinstance(c, Band) and None not in (c.lower, c.upper)) for c in conjuncts
@@ -230,18 +277,3 @@ def _find_warnings(planned: "Planned", selected: bool, stays: int) -> Iterator[s
             f"the {delays[longest]} stream's delay of {format_duration(longest)} is much longer than the window keeps "
             f"a row ({format_duration(stays)}): most of what is kept waits for late rows"
         )
-    if planned.is_streaming and planned.idle > planned.layout.cells:
-        yield (
-            f"{planned.idle} of {planned.tasks} shuffle partitions have no cell, but each costs Spark a task and a "
-            "state store in every micro-batch. Before the first start say "
-            f'spark.conf.set("spark.sql.shuffle.partitions", {planned.layout.cells}), or about as many as there are '
-            "cores: the checkpoint keeps it"
-        )
-    yield from advise(planned.spark, streaming=planned.is_streaming)
-    for side in SIDES:
-        if not is_deterministic(planned.inputs[side].frame):
-            yield (
-                f"the {NAMED[side]} input has a column that differs each time it is computed (rand(), uuid(), "
-                "a user-defined function marked so): a task that is tried again may then lose or repeat results. "
-                "Compute it upstream and store it"
-            )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, LongType, TimestampNTZType
 
@@ -67,10 +67,15 @@ def plan_sliding(
     same = " AND ".join(f"l.{quote_name(each)} <=> r.{quote_name(each)}" for each in by)
     predicate = parse(same or "true", schema, schema)
     asked = Asked(spark, {"l": source, "r": source}, predicate, Between(1 - size, 0), name)
-    if layout is None:
-        cells = min(16, int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)) if by else 1
-        layout = Keyed(cells) if by else Grid(1, 1)
-    return Slid(asked, size, every, by, select, layout)
+    slid = Slid(asked, size, every, by, select, layout or _choose_layout(spark, by))
+    slid.is_chosen = layout is None
+    return slid
+
+
+def _choose_layout(spark: SparkSession, by: Sequence[str]) -> Layout:
+    if not by:
+        return Grid(1, 1)
+    return Keyed(min(16, int(read_setting(spark, "spark.sql.shuffle.partitions") or 1)))
 
 
 def _check_group(carried: Carried) -> None:

@@ -97,15 +97,19 @@ def recount(times: Times, homes: Homes, watermarks: list[int | None], threads: i
 
 
 def predict_spreads(times: Times, threads: int, given: Data) -> list[float]:
-    """Percent in each second: a row is a left one as if by chance, so a thread's left rows are binomial."""
+    """Percent in each second: a row is a left one as if by chance, so a thread's left rows of a second are binomial.
+
+    A thread with d left rows more has d right rows less: it has d times the difference of the rates to compare.
+    """
     seconds = given["window"] + given["seconds"]
     now = {side: np.bincount(each // SECOND, minlength=seconds)[:seconds] for side, each in times.items()}
-    held = {side: np.convolve(each, np.ones(given["window"]))[:seconds] for side, each in now.items()}
-    both = held["l"] + held["r"]
-    share = held["l"] / both
-    off = abs(now["l"] - now["r"]) * np.sqrt(share * (1 - share) * threads / both)
-    spread = 100 * off / (now["l"] * (1 - share) + now["r"] * share)
-    return (spread[given["window"] :] * np.sqrt(1 - 1 / threads)).tolist()
+
+    def hold(each: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.convolve(each, np.ones(given["window"]))[:seconds]
+
+    variance = hold(now["l"] * now["r"] / (now["l"] + now["r"])) / threads * (1 - 1 / threads)
+    each = (now["l"] * hold(now["r"]) + now["r"] * hold(now["l"])) / threads
+    return (100 * abs(now["l"] - now["r"]) * np.sqrt(variance) / each)[given["window"] :].tolist()
 
 
 def find_spread(loads: NDArray[np.float64]) -> list[float]:

@@ -42,7 +42,10 @@ EMPTY = no_columns(0).schema
 PLAN = Plan(parse("abs(l.x - r.x) <= 10", SCHEMA, SCHEMA), within(f"{WINDOW} seconds"), EMPTY, EMPTY)
 
 Times = NDArray[np.float64]
-RATES: dict[str, Callable[[np.random.Generator, Times], Times]] = {
+Shape = Callable[[np.random.Generator, Times], Times]
+"""Times the mean rate, at each time."""
+
+RATES: dict[str, Shape] = {
     "constant": lambda rng, t: np.full(len(t), rng.uniform(0.75, 1.25)),
     "sine": lambda rng, t: 1 + rng.uniform(0.4, 0.9) * np.sin(2 * np.pi * (t / rng.uniform(20, 80) + rng.random())),
     "peaks": lambda rng, t: np.where((t + rng.random() * 60) % 60 < 6, MOST, 0.4),
@@ -82,12 +85,17 @@ class Run:
 
 
 def _side(rng: np.random.Generator, streams: int, rate: str, values: str) -> Rows:
+    at = draw_times(rng, streams, RATES[rate], RATE, SECONDS)
+    return Rows(at, (KeyColumn(VALUES[values](rng, len(at))),), no_columns(len(at)))
+
+
+def draw_times(rng: np.random.Generator, streams: int, shape: Shape, rate: int, seconds: int) -> NDArray[np.int64]:
+    """When the rows of a side come, in microseconds: so many streams, together about so many rows/s."""
     times = []
     for _ in range(streams):
-        drawn = rng.random(RATE * SECONDS * MOST // streams) * SECONDS
-        times.append(drawn[rng.random(len(drawn)) < RATES[rate](rng, drawn) / MOST])
-    at = (np.sort(np.concatenate(times)) * 1e6).astype(np.int64)
-    return Rows(at, (KeyColumn(VALUES[values](rng, len(at))),), no_columns(len(at)))
+        drawn = rng.random(rate * seconds * MOST // streams) * seconds
+        times.append(drawn[rng.random(len(drawn)) < shape(rng, drawn) / MOST])
+    return (np.sort(np.concatenate(times)) * 1e6).astype(np.int64)
 
 
 def comparisons(layout: Layout, run: Run) -> Times:

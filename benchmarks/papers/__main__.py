@@ -39,7 +39,7 @@ class Bar(Steps):
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="small sizes: minutes instead of an hour")
+    parser.add_argument("--quick", action="store_true", help="small sizes: minutes instead of half an hour")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments alone")
     parser.add_argument("--again", action="store_true", help="measure again what is kept")
     parser.add_argument("--list", action="store_true", help="name the experiments and end")

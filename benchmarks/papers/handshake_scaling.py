@@ -103,7 +103,7 @@ def draw(found: Data) -> list[Chart]:
 EXPERIMENT = Experiment(
     "handshake-scaling", "Handshake join", "Scaling of the chain (Fig. 16)",
     "Rows/s on full windows; results and lateness of longer chains than there are cores, which need no speed.",
-    full={"speed": [1, 2], "chains": [2, 4, 8], "rate": 1400, "window": 900, "seconds": 8,
+    full={"speed": [1, 2], "chains": [2, 4, 8], "rate": 1400, "window": 60, "seconds": 5,
           "meeting_rate": 300, "meeting_window": 20},
     quick={"speed": [1, 2], "chains": [2, 6], "rate": 1000, "window": 10, "seconds": 0.5,
            "meeting_rate": 200, "meeting_window": 5},

@@ -9,6 +9,7 @@ from benchmarks.papers import (
     handshake_scaling,
     handshake_simd,
     peers,
+    peers_sustained,
     scale_balance,
     scale_gate,
     scale_latency,
@@ -21,7 +22,7 @@ from benchmarks.papers.experiment import Experiment
 EXPERIMENTS: list[Experiment] = [
     module.EXPERIMENT
     for module in (
-        *(peers, scale_threads, scale_rates, scale_gate, scale_latency, scale_balance),
+        *(peers, peers_sustained, scale_threads, scale_rates, scale_gate, scale_latency, scale_balance),
         *(cell_basic_window, cell_batching, cell_simd, handshake_scaling, handshake_simd),
         *(dp_bandwidth, dp_latency, thesis_outputs),
     )

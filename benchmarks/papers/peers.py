@@ -26,11 +26,12 @@ def run(given: Data, steps: Steps) -> Data:
             "about": peer.about, "ours": peer.ours, "counts_only": peer.counts_only
         }  # fmt: skip
         steps.done(peer.name)
-    _stop_spark()
+    stop_spark()
     return found
 
 
-def _stop_spark() -> None:
+def stop_spark() -> None:
+    """End the session that contestants on Spark share."""
     from pyspark.sql import SparkSession
 
     with contextlib.suppress(AttributeError):
@@ -60,8 +61,9 @@ def tell(found: Data) -> tuple[list[str], list[list[object]]]:
     return ["contestant", "rows/s per stream", "to Spark's own", "what it is"], rows
 
 
-def draw(found: Data) -> list[Chart]:
-    there = {name: each for name, each in found["peers"].items() if not each["skipped"]}
+def draw_bars(peers: Data) -> list[Line]:
+    """Rows/s of those that ran, in three kinds."""
+    there = {name: each for name, each in peers.items() if not each["skipped"]}
     kinds = [("streamjoin", "ours", lambda e: e["ours"]),
              ("peers", "peer", lambda e: not e["ours"] and not e["counts_only"]),
              ("limit, counts only", "model", lambda e: e["counts_only"])]  # fmt: skip
@@ -70,13 +72,18 @@ def draw(found: Data) -> list[Chart]:
         mine = {name: each["rows_per_s"] for name, each in there.items() if belongs(each)}
         if mine:
             lines.append(Line(label, list(mine), list(mine.values()), kind))  # type: ignore[arg-type]
-    return [Chart(f"Rows taken on full windows of {found['window']} s", "", "rows/s per stream", lines, log_y=True)]
+    return lines
+
+
+def draw(found: Data) -> list[Chart]:
+    title = f"Rows taken on full windows of {found['window']} s"
+    return [Chart(title, "", "rows/s per stream", draw_bars(found["peers"]), log_y=True)]
 
 
 EXPERIMENT = Experiment(
     "peers", "Peers", "The same join by other means",
     "Windows filled at the given rate, then steps as fast as each takes them; whole rows, the same for all.",
-    full={"rate": 1000, "window": 300, "step": 1, "steps": 60, "patience": 900},
+    full={"rate": 1000, "window": 60, "step": 1, "steps": 30, "patience": 120},
     quick={"rate": 1000, "window": 30, "step": 1, "steps": 30, "patience": 90},
     run=run, judge=judge, draw=draw, table=tell,
 )  # fmt: skip

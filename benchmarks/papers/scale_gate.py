@@ -87,7 +87,7 @@ def draw(found: Data) -> list[Chart]:
 EXPERIMENT = Experiment(
     "scale-gate", "ScaleJoin", "Throughput of the gate (Fig. 7a)",
     "Rows that sources add and every reader sees in order; sources and readers are threads.",
-    full={"counts": [1, 2, 4, 8], "rows": 2_000_000, "block": 1000, "rounds": 5},
+    full={"counts": [1, 2, 4, 8], "rows": 500_000, "block": 1000, "rounds": 5},
     quick={"counts": [1, 2, 4, 8], "rows": 160_000, "block": 1000, "rounds": 3},
     run=run, judge=judge, draw=draw,
 )  # fmt: skip

@@ -78,7 +78,7 @@ def draw(found: Data) -> list[Chart]:
 EXPERIMENT = Experiment(
     "scale-threads", "ScaleJoin", "Comparisons over threads (Fig. 5a, 5c, 6)",
     "The nested loop in processing threads that store in turn; windows of a fixed number of rows, whole rows.",
-    full={"threads": [1, 2, 4, 8, 16], "rows": 200_000, "block": 1000, "seconds": 5},
+    full={"threads": [1, 2, 4, 8, 16], "rows": 100_000, "block": 1000, "seconds": 3},
     quick={"threads": [1, 2, 4, 8], "rows": 40_000, "block": 500, "seconds": 0.7},
     run=run, judge=judge, draw=draw,
 )  # fmt: skip

@@ -3,7 +3,7 @@
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 import streamjoin as sj
 from benchmarks.micro.nested_loop import compiled
-from benchmarks.papers.workload import ON, SCHEMAS, SECOND, Load, draw, values
+from benchmarks.papers.workload import ON, SCHEMAS, SECOND, Load, count_matches, draw, values
 from streamjoin.local.engine import Engine
 from streamjoin.local.pool import Pool
-from streamjoin.local.scale import ScaleEngine
 from streamjoin.local.systems import build_engine
-from streamjoin.spec.side import SIDES
+from streamjoin.spec.side import SIDES, Side
 
 CORES = os.cpu_count() or 1
 SYSTEMS: dict[str, Callable[[int], Any]] = {
@@ -62,8 +62,6 @@ class Nested:
     rate: int
     load: Load
     at: int = 0
-    loads: list[int] = field(default_factory=list)
-    """Comparisons of each worker, where the system tells."""
 
     def push(self, count: int) -> int:
         """Some rows of both sides; the number of results."""
@@ -72,15 +70,11 @@ class Nested:
         rows = {side: self.join._intakes[side].read(draw(side, times, rng)).rows for side in SIDES}
         found = self.engine.run(rows, int(times[0]))
         self.at += count
-        if isinstance(self.engine, ScaleEngine):
-            each = [worker.last.comparisons for worker in self.engine._workers.values()]
-            self.loads = [a + b for a, b in zip(self.loads or [0] * len(each), each, strict=True)]
         return sum(batch.num_rows for batch in found)
 
     def fill(self, rows: int) -> None:
         while self.at < rows:
             self.push(rows // 20)
-        self.loads = []
 
 
 @contextmanager
@@ -99,13 +93,13 @@ def measure_comparisons(layout: Any, threads: int, rows: int, block: int, second
     """Comparisons/s on full windows, how uneven the workers' shares are, results for each comparison."""
     with open_nested(layout, threads, rows) as system:
         system.fill(rows)
-        before, results, begun = system.engine.counted.comparisons, 0, time.perf_counter()
+        before, results, begun = list(system.engine.loads), 0, time.perf_counter()
         while time.perf_counter() - begun < seconds:
             results += system.push(block)
         spent = time.perf_counter() - begun
-        done = system.engine.counted.comparisons - before
-        loads = np.array(system.loads, dtype=float)
-        spread = float(100 * loads.std() / loads.mean()) if len(loads) else None
+        loads = np.subtract(system.engine.loads, before)
+        done = int(loads.sum())
+        spread = float(100 * loads.std() / loads.mean())
         return {"per_s": done / spent, "spread": spread, "hit_rate": results / max(done, 1)}
 
 
@@ -159,49 +153,89 @@ def find_sustained(window: float, layout: object, workers: int, start: float, mo
     return best
 
 
+@dataclass
+class Arrivals:
+    """Rows of one side at their due times, in pushes of `block` rows, and when each was pushed."""
+
+    side: Side
+    rows: pa.RecordBatch
+    block: int
+    pushed: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.times = self.rows.column("ts").to_numpy()
+        self.pushed = np.full(len(self.times), np.nan)
+
+    @classmethod
+    def draw(cls, load: Load, side: Side, start: float, seconds: float, block: int) -> "Arrivals":
+        """Evenly spread; right rows between two left ones, so that a result's time tells which row completed it."""
+        rate, rng = load.rate(side), np.random.default_rng(side == "r")
+        at = (np.arange(round(seconds * rate)) + (side == "r") / 2) / rate
+        return cls(side, draw(side, round(start * SECOND) + (at * SECOND).astype(np.int64), rng), block)
+
+    def list_pushes(self) -> list[tuple[int, int, Any]]:
+        """When each push is due, in event time, its first row, and what is pushed."""
+        singles = self.rows.to_pylist() if self.block == 1 else []
+        starts = range(0, len(self.times), self.block)
+        pushes = singles or [self.rows.slice(at, self.block) for at in starts]
+        return [(int(self.times[at : at + self.block][-1]), at, push) for at, push in zip(starts, pushes, strict=True)]
+
+    def find_pushed(self, times: NDArray[np.int64]) -> NDArray[np.float64]:
+        """When the rows of these times were pushed; NaN where there is none."""
+        at = np.searchsorted(self.times, times).clip(max=len(self.times) - 1)
+        return np.where(self.times[at] == times, self.pushed[at], np.nan)
+
+
 def measure_latency(load: Load, layout: object, seconds: float, block: int = 1) -> dict[str, float]:
     """Milliseconds from the arrival of a pair's later row to its result, of rows that come at their due times.
 
     A result's `join_time` is the time of its later row, which says when that row was pushed.
     """
-    rate, window = load.rates.left, load.windows.left
-    start, count = round(window * SECOND), round(seconds * rate)
-    pushed, found, begun = np.zeros(count), [], [0.0]
+    window = max(load.windows.left, load.windows.right)
+    arrivals: dict[Side, Arrivals] = {side: Arrivals.draw(load, side, window, seconds, block) for side in SIDES}
+    found: list[tuple[float, NDArray[np.int64]]] = []
+    begun = 0.0
 
     def note(batch: pa.RecordBatch) -> None:
-        now = time.perf_counter()
-        at = (batch.column("join_time").cast(pa.int64()).to_numpy() - start) * rate / SECOND
-        numbers = np.rint(at).astype(np.int64)
-        if begun[0]:
-            found.append(now - pushed[numbers[(numbers >= 0) & (numbers < count)]])
+        if begun:
+            found.append((time.perf_counter(), batch.column("join_time").cast(pa.int64()).to_numpy()))
 
-    times = start + (np.arange(count) * SECOND / rate).astype(np.int64)
-    rng = np.random.default_rng(0)
-    sides = {side: draw(side, times, rng) for side in SIDES}
     with make(load, layout, note) as join:
+        push = {"l": join.push_left, "r": join.push_right}
+        filling: dict[Side, list[pa.RecordBatch]] = {side: [] for side in SIDES}
         for rows in load.steps(window, window / FILLS):
-            join.push_right(rows["r"])
-            join.push_left(rows["l"])
+            for side in reversed(SIDES):
+                push[side](rows[side])
+                filling[side].append(rows[side])
         join.read()
-        rows_of = {side: batch.to_pylist() if block == 1 else None for side, batch in sides.items()}
-        begun[0] = time.perf_counter()
-        for at in range(0, count, block):
-            due = begun[0] + (at + block - 1) / rate
-            while (left := due - time.perf_counter()) > 0:
+        due = sorted((at, side, first, rows) for side in SIDES for at, first, rows in arrivals[side].list_pushes())
+        begun = time.perf_counter()
+        for at, side, first, rows in due:
+            when = begun + at / SECOND - window
+            while (left := when - time.perf_counter()) > 0:
                 time.sleep(max(left - 0.0002, 0))
-            pushed[at : at + block] = time.perf_counter()
-            for side, push in (("l", join.push_left), ("r", join.push_right)):
-                push(rows_of[side][at] if block == 1 else sides[side].slice(at, block))
+            arrivals[side].pushed[first : first + block] = time.perf_counter()
+            push[side](rows)
         join.read()
-    each = 1000 * np.concatenate([np.zeros(0), *found])
-    if not len(each):
+    return _describe(found, arrivals) | {"expected": _count_expected(load, filling, arrivals)}
+
+
+def _describe(found: list[tuple[float, NDArray[np.int64]]], arrivals: Mapping[Side, Arrivals]) -> dict[str, float]:
+    each = [at - np.fmax(*(one.find_pushed(times) for one in arrivals.values())) for at, times in found]
+    late = 1000 * np.concatenate([np.zeros(0), *each])
+    if not len(late):
         return {"mean": float("nan"), "p50": float("nan"), "p99": float("nan"), "results": 0}
-    return {
-        "mean": float(each.mean()),
-        "p50": float(np.quantile(each, 0.5)),
-        "p99": float(np.quantile(each, 0.99)),
-        "results": len(each),
-    }
+    p50, p99 = np.quantile(late, (0.5, 0.99))
+    return {"mean": float(late.mean()), "p50": float(p50), "p99": float(p99), "results": len(late)}
+
+
+def _count_expected(load: Load, filling: Mapping[Side, list[pa.RecordBatch]], arrivals: Mapping[Side, Arrivals]) -> int:
+    """Results that a row which was timed has completed: left ones with all, right ones with those before."""
+    held = {side: pa.Table.from_batches(each) for side, each in filling.items()}
+    whole = pa.concat_tables([held["r"], pa.Table.from_batches([arrivals["r"].rows])]).combine_chunks()
+    before = held["l"].combine_chunks().to_batches()[0]
+    of_left = count_matches(arrivals["l"].rows, whole.to_batches()[0], load.window)
+    return of_left + count_matches(before, arrivals["r"].rows, load.window)
 
 
 def time_median(work: Callable[[], object], repetitions: int) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from benchmarks.peers.peer import Outcome, Peer, Task
+from benchmarks.peers.peer import TOO_FEW, Outcome, Peer, Task
 
 HOME = Path(__file__).parents[2] / ".venv-flink"
 
@@ -44,7 +44,7 @@ def run(task: Task) -> Outcome:
     told = json.loads(done.stdout.splitlines()[-1])
     spent = told["all"]["seconds"] - told["fill"]["seconds"]
     if spent <= 0:
-        return Outcome(skipped="too few rows to be timed beside its start")
+        return Outcome(skipped=TOO_FEW)
     return Outcome(task.rows / spent, told["all"]["results"] - told["fill"]["results"], note=told["version"])
 
 

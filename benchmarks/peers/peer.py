@@ -45,6 +45,9 @@ class Task:
         return every - count_matches(self.fill["l"], self.fill["r"], self.load.window)
 
 
+TOO_FEW = "too few rows to be timed beside its start"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Rows/s of one stream in the steps, and the results found; or why there is none."""

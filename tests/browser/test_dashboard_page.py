@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from streamjoin.report.history import History
+from streamjoin.report.history import History, Plan
 from streamjoin.report.server import Server
 from tests.browser.conftest import Open, fits, is_dark
 from tests.unit.report.reports import make_metrics, make_report
@@ -13,8 +13,8 @@ from tests.unit.report.reports import make_metrics, make_report
 pytestmark = pytest.mark.browser
 
 CHARTS = [
-    "Rows in", "Matches", "Event-time lag", "Windows", "Time of a micro-batch", "Load of the cells", "Balance",
-    "Dropped rows",
+    "Rows in", "Matches", "Event-time lag", "Latency", "Windows", "State", "Time of a micro-batch", "Load of the cells",
+    "Balance", "Dropped rows",
 ]  # fmt: skip
 
 
@@ -25,7 +25,7 @@ def kept() -> History:
 
 @pytest.fixture
 def served(kept: History) -> Iterator[Server]:
-    server = Server(kept, {"0123": "the plan of this join"}.get, "127.0.0.1", 0)
+    server = Server(kept, {"0123": Plan("the plan of this join", 10_000_000, 0)}.get, "127.0.0.1", 0)
     yield server
     server.close()
 
@@ -60,6 +60,34 @@ def test_charts_move_while_reports_come(kept: History, served: Server, visit: Op
     assert page.locator("h2").all_inner_texts() == [*CHARTS, "Waiting"]
     page.get_by_text("Plan", exact=True).click()
     expect(page.get_by_text("the plan of this join")).to_be_visible()
+
+
+def read_lines(page: Page, title: str) -> dict[str, list[float | None]]:
+    """The lines of a chart, by their names."""
+    cards = page.locator(".chart", has=page.get_by_role("heading", name=title, exact=True))
+    drawn = cards.locator(".plot").evaluate("plot => plot.data.map(line => [line.name, line.y])")
+    return dict(drawn)
+
+
+def test_each_input_has_its_own_lag_and_watermark(kept: History, served: Server, visit: Open) -> None:
+    #  seconds   0         1         2        batches end 0.4 s after they began
+    #  left      -1        -1        -        newest row, before 9:00:00
+    #  right     -31       -         -21
+    nine = 1_767_603_600_000_000
+    for batch, (left, right) in enumerate([(-1, -31), (-1, None), (None, -21)]):
+        newest = {"newest_left": left, "newest_right": right}
+        times = {name: None if each is None else nine + each * 1_000_000 for name, each in newest.items()}
+        kept.add(make_report(batch, second=batch, joins={"streamjoin": make_metrics(rows_left=1, **times)}))
+    page = visit(served.url)
+    await_points(page, 3)
+    lines = read_lines(page, "Event-time lag")
+    assert lines["newest row, left"] == pytest.approx([1.4, 2.4, 3.4])
+    assert lines["watermark, left"] == pytest.approx([11.4, 12.4, 13.4])
+    assert lines["newest row, right"] == lines["watermark, right"] == pytest.approx([31.4, 32.4, 23.4])
+    assert lines["watermark of the query"] == pytest.approx([11.4, 12.4, 13.4])
+    latency = read_lines(page, "Latency")
+    assert latency["at least"] == pytest.approx([0.4] * 3)
+    assert latency["at most"] == [None, pytest.approx(1.4), pytest.approx(1.4)]
 
 
 @pytest.mark.parametrize("width", [400, 1600])

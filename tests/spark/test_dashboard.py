@@ -36,7 +36,9 @@ def test_a_dashboard_shows_a_query_and_why_it_failed(spark: SparkSession, tmp_pa
         ]
         assert [one["matches"] for one in shown] == [one["matches"] for one in wanted]
         assert sum(one["rows_left"] for one in shown) == 6
-        assert read_state(page)["plans"][shown[-1]["plan"]] == str(sj.explain(*frames, **arguments))
+        assert [one["newest_left"] for one in shown] == [max(row["ts"] for row in rows) for rows in BATCHES]
+        plan = read_state(page)["plans"][shown[-1]["plan"]]
+        assert plan == {"text": str(sj.explain(*frames, **arguments)), "delay_left": 0, "delay_right": 0}
 
         broken = near.selectExpr("raise_error('out of luck') AS x", "join_time")
         failing = broken.writeStream.format("noop").queryName("broken").trigger(availableNow=True).start()

@@ -146,6 +146,8 @@ class CellBatch:
         return CellMetrics(
             **vars(worker.last),
             invalid_rows=sum(record.invalid for record in records),
+            newest_left=_find_newest(blocks["l"]),
+            newest_right=_find_newest(blocks["r"]),
             state_rows=size.live_left + size.live_right + size.waiting_left + size.waiting_right,
             state_bytes=size.bytes,
             held_rows=size.held,
@@ -160,6 +162,10 @@ class CellBatch:
             ),
             worker_seconds=self._clock() - self._started - outside,
         )
+
+
+def _find_newest(blocks: list[Block]) -> int | None:
+    return max((int(block.rows.time.max()) for block in blocks if len(block.rows)), default=None)
 
 
 def _sort_records(records: Iterable[Sent]) -> list[Sent]:

@@ -18,6 +18,7 @@ def _metric(kind: Kind, meaning: str, together: Together = "sum", of: str = "") 
 
 _ARRIVED = "rows that arrived, each once however many copies its layout makes"
 _LATE = "rows before the watermark of the micro-batch: dropped"
+_NEWEST = "the latest time of the rows that arrived, in microseconds since 1970; NULL where none did"
 _HELD = "what the windows of all cells hold: copies of rows, bytes with indexes, and the segments they lie in"
 _LOAD = "how evenly the comparisons fell on the cells"
 
@@ -31,6 +32,8 @@ class CellMetrics:
     late_left: int = field(metadata=_metric("count", _LATE))
     late_right: int = field(metadata=_metric("count", _LATE))
     invalid_rows: int = field(metadata=_metric("count", "rows without a time: dropped"))
+    newest_left: int | None = field(metadata=_metric("level", _NEWEST, "most"))
+    newest_right: int | None = field(metadata=_metric("level", _NEWEST, "most"))
     comparisons: int = field(
         metadata=_metric(
             "count", "pairs decided, as the papers count them: every probing row times the live opposite window"

@@ -186,7 +186,7 @@ class ChainEngine(Engine):
 
     def _collect(self) -> list[pa.RecordBatch]:
         """The results of all matches that were reported, in the order of their times and ranks."""
-        self.count([Counters(comparisons=sum(node.comparisons for node in self._nodes))])
+        self.count([Counters(comparisons=node.comparisons) for node in self._nodes])
         for node in self._nodes:
             node.comparisons = 0
         if not self._reported:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -31,6 +32,8 @@ class Engine(ABC):
 
     def __init__(self) -> None:
         self.counted = Counters()
+        self.loads: list[int] = []
+        """The comparisons of each worker so far, where workers count by themselves."""
 
     @abstractmethod
     def run(self, rows: Mapping[Side, Rows], watermark: int | None) -> list[pa.RecordBatch]:
@@ -62,7 +65,9 @@ class Engine(ABC):
         """End the threads that are the engine's own."""
 
     def count(self, counted: Sequence[Counters]) -> None:
-        """Add up what was counted."""
+        """Add up what each worker counted."""
+        each = (worker.comparisons for worker in counted)
+        self.loads = [sum(load) for load in zip_longest(self.loads, each, fillvalue=0)]
         self.counted = Counters(*map(sum, zip(*map(astuple, (self.counted, *counted)), strict=True)))
 
 

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.report.history import History
+from streamjoin.report.history import History, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,11 +75,11 @@ def dashboard(spark: "SparkSession", *, port: int = 0, host: str = LOOPBACK) -> 
         ) from error
 
 
-def _find_plan(fingerprint: str) -> str | None:
+def _find_plan(fingerprint: str) -> Plan | None:
     from streamjoin.spark.known import find_known
 
     known = find_known(fingerprint)
-    return known.plan if known else None
+    return Plan(known.plan, known.delays.get("l"), known.delays.get("r")) if known else None
 
 
 def _now() -> int:

@@ -24,6 +24,15 @@ Sample = dict[str, Any]
 """One micro-batch as the page gets it."""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A join's plan in words, and how long the watermark of each input waits, in microseconds."""
+
+    text: str
+    delay_left: int | None = None
+    delay_right: int | None = None
+
+
 @dataclass
 class Query:
     """One run of a query."""
@@ -39,7 +48,7 @@ class Query:
     totals: dict[str, Counter[str]] = field(default_factory=dict)
     """Of each join, the sum of its counts since the query started."""
     last: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of each join, the metrics of its last micro-batch."""
+    """Of each join, the metrics of its last micro-batch that had any."""
 
 
 class History:
@@ -68,7 +77,8 @@ class History:
                 query.samples.popleft()
             for join, metrics in sample["joins"].items():
                 query.totals.setdefault(join, Counter()).update({name: metrics[name] for name in COUNTS})
-                query.last[join] = metrics
+                before = query.last.get(join, {})
+                query.last[join] = {name: before.get(name) if each is None else each for name, each in metrics.items()}
 
     def end(self, run: str, at: int, reason: str | None) -> None:
         """A query has ended, and why if it failed."""

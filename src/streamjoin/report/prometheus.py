@@ -33,7 +33,7 @@ class JoinCollector(Collector):
                 if each:
                     for cell, value in enumerate(metrics[metric.name]):
                         family.add_metric((query, join, str(cell)), value)
-                else:
+                elif metrics[metric.name] is not None:
                     family.add_metric((query, join), metrics[metric.name])
             yield family
 

@@ -21,7 +21,7 @@ from waitress.server import create_server
 from waitress.wasyncore import close_all
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.report.history import History
+from streamjoin.report.history import History, Plan
 from streamjoin.report.prometheus import CONTENT_TYPE, write_metrics
 
 Environ = dict[str, Any]
@@ -41,7 +41,7 @@ _POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' 
 class Server:
     """Serves a history until it is closed."""
 
-    def __init__(self, history: History, find_plan: Callable[[str], str | None], host: str, port: int) -> None:
+    def __init__(self, history: History, find_plan: Callable[[str], Plan | None], host: str, port: int) -> None:
         self._history, self._find_plan, self._host = history, find_plan, host
         self.token = None if _is_loopback(host) else secrets.token_urlsafe(16)
         listening = _bind(host, port)
@@ -82,9 +82,9 @@ class Server:
         start(status, headers)
         return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
 
-    def _find_plans(self) -> dict[str, str]:
+    def _find_plans(self) -> dict[str, Any]:
         found = {fingerprint: self._find_plan(fingerprint) for fingerprint in self._history.list_fingerprints()}
-        return {fingerprint: plan for fingerprint, plan in found.items() if plan}
+        return {fingerprint: vars(plan) for fingerprint, plan in found.items() if plan}
 
     def _refuse(self, environ: Environ, asked: dict[str, str]) -> Answer | None:
         if self.token is None:

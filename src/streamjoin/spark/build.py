@@ -153,7 +153,8 @@ class Planned:
         given = {side: frames[side] for side in self.sides}
         if not self.is_streaming:
             return self._name_results(self._sort(backfill(job, given, *self._schemas(batch=True))))
-        fingerprint = remember_job(job, str(explain_plan(self)))
+        delays = {side: self.inputs[side].delay for side in self.sides}
+        fingerprint = remember_job(job, str(explain_plan(self)), delays)
         result = self._name_results(stream(job, given, *self._schemas(batch=False), fingerprint))
         return result.withMetadata(self.time_column, {WATERMARK: 0, LAGS: self.plan.lags, NAMES: self._report_names()})
 

@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers import cell_batching, scale_balance, scale_rates, thesis_outputs
+import streamjoin as sj
+from benchmarks.papers import cell_batching, peers_sustained, scale_balance, scale_rates, thesis_outputs
 from benchmarks.papers.experiment import Chart, Claim, Experiment, Line, Steps
 from benchmarks.papers.judge import compare_limit, compare_shape, compare_speed, compare_value
 from benchmarks.papers.kept import Results
 from benchmarks.papers.listed import EXPERIMENTS
 from benchmarks.papers.page import count_verdicts, to_cells, to_html, to_markdown, write_value
 from benchmarks.papers.peers import list_peers, tell
-from benchmarks.papers.published import TABLE_4_1
+from benchmarks.papers.published import FIGURE_8, TABLE_4_1
 from benchmarks.papers.svg import draw_chart
+from benchmarks.papers.systems import measure_latency
 from benchmarks.papers.workload import CLOSED, OPEN, Load, count_matches
-from benchmarks.peers.peer import Task
+from benchmarks.peers.peer import Outcome, Peer, Task
 from streamjoin.model.pairs import Sides
 
 
@@ -87,10 +89,51 @@ def test_a_curve_is_flat_where_little_follows() -> None:
     assert cell_batching.find_flat([8, 16, 32, 64], [9.0, 4.0, 3.0, 2.9]) == 32
 
 
-def test_rows_stored_in_turn_are_all_compared() -> None:
-    run = scale_balance.Run.drawn(0, "constant", (1, 1), "uniform")
-    whole, shared = scale_balance.count_in_turn(run, 1), scale_balance.count_in_turn(run, 7)
-    assert np.array_equal(whole[0], shared.sum(axis=0))
+@pytest.mark.parametrize("shape", list(FIGURE_8))
+def test_what_threads_count_is_what_a_recount_finds(shape: str) -> None:
+    given = {"window": 10, "seconds": 3, "share": 0.1, "seeds": 1}
+    found = scale_balance.measure(shape, 0, given)
+    assert found["differ"] == 0
+    times = scale_balance.draw_streams(shape, given, 0)
+    gap = times["r"] - times["l"][:, None]
+    near = int((abs(gap) <= 10_000_000).sum())
+    assert found["counted"] == pytest.approx(near, rel=0.15)  # of windows at the end of a step, and its rows wait
+
+
+def test_spreads_come_to_what_is_predicted() -> None:
+    given = {"window": 60, "seconds": 60, "share": 1.0}
+    times = scale_balance.draw_streams("constant", given, 0)
+    watermarks = [second * 1_000_000 for second in range(1, 121) for _ in "lr"]
+    homes = scale_balance.store_in_turn(times, 10)
+    loads = scale_balance.recount(times, homes, watermarks, 10, 60)[:, ::2]
+    model = np.mean(scale_balance.predict_spreads(times, 10, given))
+    assert np.mean(scale_balance.find_spread(loads[:, 60:])) == pytest.approx(model, rel=0.5)
+
+
+def test_a_rate_is_sustained_up_to_the_speed_at_it() -> None:
+    tried = [{"rate": 100, "rows_per_s": 400}, {"rate": 250, "rows_per_s": 240}, {"rate": 900, "rows_per_s": 90}]
+    assert peers_sustained.find_sustained(tried) == 240
+
+
+def test_a_peer_climbs_until_its_speed_is_its_rate() -> None:
+    given = {"starts": {}, "start": 100, "window": 2, "step": 1, "steps": 3, "patience": 1, "rounds": 5}
+
+    def take(task: Task) -> Outcome:
+        return Outcome(40_000 / task.load.rates.left, task.count_results())
+
+    tried = peers_sustained.climb(Peer("one", "", take), given)
+    assert [each["rate"] for each in tried] == [100, 200]
+    assert peers_sustained.find_sustained(tried) == 200
+    waits = peers_sustained.climb(Peer("one", "", lambda _: Outcome(skipped="not in time")), given)
+    assert [each["rate"] for each in waits] == [100, 33, 11, 4, 1]
+
+
+def test_latency_is_from_the_push_of_the_later_row() -> None:
+    found = measure_latency(Load(Sides(200, 600), Sides(1, 1)), sj.Grid(1, 1), 0.5)
+    assert found["results"] == found["expected"]
+    found = measure_latency(Load.equal(2000, 3), sj.Grid(2, 2), 0.5, 10)
+    assert found["results"] == found["expected"] > 10
+    assert 0 < found["p50"] <= found["p99"] < 10_000
 
 
 def _experiment(run: int = 1) -> Experiment:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streamjoin import Grid, Scale, StreamJoinError, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.emit import PLAN_CELL
-from streamjoin.flow.metrics import CellMetrics
+from streamjoin.flow.metrics import METRICS
 from streamjoin.layout import fit_plan
 from streamjoin.reference import Batch, Joined
 from streamjoin.spec.how import HOWS, How
@@ -70,9 +70,12 @@ def test_a_zombie_that_ends_after_its_successor_changes_nothing(spec: CacheSpec)
 def test_rows_are_counted_once_whatever_copies_are_sent(spec: CacheSpec, layout: Grid | Scale) -> None:
     runtime = Runtime(to_job(plan_of("l.x = r.a", within(us(2))), layout, spec))
     runtime.run(Batch([*ROWS, {"ts": None, "x": 1, "y": 0.0}], OTHERS, 2))
-    totals = {name: sum(getattr(m, name) for m in runtime.metrics) for name in CellMetrics.__dataclass_fields__}
+    counts = [metric.name for metric in METRICS if metric.kind == "count"]
+    totals = {name: sum(getattr(m, name) for m in runtime.metrics) for name in counts}
     assert (totals["rows_left"], totals["rows_right"], totals["invalid_rows"]) == (6, 6, 1)
     assert (totals["late_left"], totals["late_right"]) == (2, 2)
+    assert max(m.newest_left or 0 for m in runtime.metrics) == max(row["ts"] for row in ROWS)
+    assert max(m.newest_right or 0 for m in runtime.metrics) == max(row["ts"] for row in OTHERS)
     assert totals["rows_sent"] == (6 * 3 + 6 * 2 if isinstance(layout, Grid) else 2 * 6 * 4)
 
 

@@ -7,7 +7,7 @@ from streamjoin.flow.metrics import METRICS
 
 def make_metrics(**given: Any) -> dict[str, Any]:
     zero: dict[str, Any] = {metric.name: 0 for metric in METRICS}
-    return {**zero, "loads": [3, 1], "plan": "0123", **given}
+    return {**zero, "newest_left": None, "newest_right": None, "loads": [3, 1], "plan": "0123", **given}
 
 
 def make_report(

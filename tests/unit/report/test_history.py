@@ -71,3 +71,13 @@ def test_a_query_that_failed_stays_with_its_reason_and_old_ones_go() -> None:
     found = kept.read()["queries"]
     assert [query["reason"] for query in found] == [f"reason {n}" for n in range(3, history.MOST_ENDED + 3)]
     assert kept.read_last() == []
+
+
+def test_the_newest_row_of_an_input_stays_while_none_comes() -> None:
+    kept = History()
+    for batch, newest in enumerate((7, None)):
+        kept.add(
+            make_report(batch, second=batch, joins={"streamjoin": make_metrics(newest_left=newest, matches=batch)})
+        )
+    ((_, _, metrics),) = kept.read_last()
+    assert (metrics["newest_left"], metrics["newest_right"], metrics["matches"]) == (7, None, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.report.history import History
+from streamjoin.report.history import History, Plan
 from streamjoin.report.server import COOKIE, Server
 from tests.unit.report.reports import make_report
 
@@ -24,7 +24,7 @@ def kept() -> History:
 
 @pytest.fixture
 def served(kept: History) -> Iterator[Server]:
-    server = Server(kept, {"0123": "the plan"}.get, "127.0.0.1", 0)
+    server = Server(kept, {"0123": Plan("the plan", 5, None)}.get, "127.0.0.1", 0)
     yield server
     server.close()
 
@@ -53,7 +53,7 @@ def test_the_page_needs_nothing_from_elsewhere(served: Server) -> None:
 def test_the_state_tells_what_is_new_and_the_plan(served: Server) -> None:
     state = json.loads(ask(served, "/state")[1])
     assert [sample["batch"] for sample in state["queries"][0]["samples"]] == [0, 1]
-    assert state["plans"] == {"0123": "the plan"}
+    assert state["plans"] == {"0123": {"text": "the plan", "delay_left": 5, "delay_right": None}}
     later = json.loads(ask(served, f"/state?since={state['sequence']}")[1])
     assert later["queries"][0]["samples"] == []
 

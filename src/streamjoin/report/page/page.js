@@ -42,6 +42,7 @@ function take(state) {
   for (const news of state.queries) {
     const known = queries.get(news.run);
     const samples = (known ? known.samples : []).concat(news.samples).slice(-MOST_SAMPLES);
+    samples.forEach((sample, number) => { sample.before = samples[number - 1] || null; });
     queries.set(news.run, { ...news, samples });
   }
   const still = new Set(state.queries.map((query) => query.run));
@@ -77,10 +78,10 @@ function show() {
   drawn = key;
   const joined = page.join !== null;
   showTiles(joined && last ? tiles(samples, page.join) : []);
-  showCharts(joined && last ? charts(samples, page.join) : []);
-  const plan = joined && last ? plans[last.joins[page.join].plan] : "";
+  const plan = (joined && last && plans[last.joins[page.join].plan]) || null;
+  showCharts(joined && last ? charts(samples, page.join, plan) : []);
   element("plan").hidden = !plan;
-  element("plan").querySelector("pre").textContent = plan || "";
+  element("plan").querySelector("pre").textContent = plan ? plan.text : "";
 }
 
 function showTabs(all, page) {
@@ -114,6 +115,7 @@ function tiles(samples, join) {
     ["matches per second", short(now.matches / seconds)],
     ["pairs decided per second", short(now.comparisons / seconds)],
     ["watermark behind the clock", last.watermark === null ? "none yet" : span(last.at - last.watermark)],
+    ["latency, at most", span(mostLatency(last)), `at least ${span(leastLatency(last))}`],
     ["windows hold", bytes(now.state_bytes), `${short(now.state_rows)} rows`],
     ["micro-batch", span(last.milliseconds), `number ${last.batch}`],
     ["late or without time", short(late), "in the time shown", late > 0],
@@ -133,7 +135,23 @@ function showTiles(found) {
   }));
 }
 
-function charts(samples, join) {
+// Milliseconds from a row's arrival to its results: it came before its micro-batch began, and after the one before had.
+const leastLatency = (sample) => sample.milliseconds;
+const mostLatency = (sample) => sample.before ? sample.at - (sample.before.at - sample.before.milliseconds) : null;
+
+// How far an input is behind the clock: its newest row so far, and what its own watermark would be.
+function lags(samples, join, side, delay) {
+  let newest = null;
+  const rows = samples.map((s) => {
+    const came = s.joins[join][`newest_${side}`];
+    if (came !== null && came !== undefined) newest = Math.max(newest ?? came, came);
+    return newest === null ? null : s.at / 1000 - newest / 1e6;
+  });
+  const wait = delay === null || delay === undefined ? null : delay / 1e6;
+  return { rows, watermark: wait === null ? null : rows.map((lag) => lag === null ? null : lag + wait) };
+}
+
+function charts(samples, join, plan) {
   const at = samples.map((sample) => new Date(sample.at));
   const of = (name) => samples.map((sample) => sample.joins[join][name]);
   const rate = (name) => samples.map((s) => s.joins[join][name] / (Math.max(s.milliseconds, 1) / 1000));
@@ -150,10 +168,20 @@ function charts(samples, join) {
     { title: "Rows in", unit: "rows/s", traces: [line("left", rate("rows_left"), "--one"), line("right", rate("rows_right"), "--two")] },
     { title: "Matches", unit: "matches/s", traces: [line("matches", rate("matches"), "--three")] },
     { title: "Event-time lag", unit: "s behind the clock", traces: [
-      line("watermark", samples.map((s) => s.watermark === null ? null : (s.at - s.watermark) / 1000), "--one"),
-      line("newest row", samples.map((s) => s.newest === null ? null : (s.at - s.newest) / 1000), "--two"),
+      ...[["left", "--one"], ["right", "--two"]].flatMap(([side, hue]) => {
+        const lag = lags(samples, join, side, plan && plan[`delay_${side}`]);
+        const dashed = { line: { color: colour(hue), dash: "dash", width: 1.5 } };
+        return [line(`newest row, ${side}`, lag.rows, hue),
+          ...(lag.watermark ? [line(`watermark, ${side}`, lag.watermark, hue, dashed)] : [])];
+      }),
+      line("watermark of the query", samples.map((s) => s.watermark === null ? null : (s.at - s.watermark) / 1000), "--soft"),
+    ] },
+    { title: "Latency", unit: "s from a row's arrival to its results", traces: [
+      line("at most", samples.map((s) => mostLatency(s) === null ? null : mostLatency(s) / 1000), "--four"),
+      line("at least", samples.map((s) => leastLatency(s) / 1000), "--three"),
     ] },
     { title: "Windows", unit: "rows held, copies counted", traces: [line("rows", of("state_rows"), "--one", { fill: "tozeroy" })] },
+    { title: "State", unit: "bytes held, indexes among them", traces: [line("bytes", of("state_bytes"), "--three", { fill: "tozeroy" })] },
     { title: "Time of a micro-batch", unit: "s, by what Spark does in it", traces: heavy.map((part, number) =>
       line(part, samples.map((s) => (s.parts[part] || 0) / 1000), hues[number % hues.length], { stackgroup: "parts", line: { width: 0 }, fillcolor: colour(hues[number % hues.length]) })) },
     { title: "Load of the cells", note: `pairs decided in the last micro-batch; standard deviation ${spread.toFixed(1)} % of the mean`, unit: "pairs", still: true, traces: [

@@ -31,6 +31,9 @@ SYSTEMS: dict[str, Callable[[int], Any]] = {
 FILLS = 60
 """Pushes of each side that fill a window."""
 
+DRAWN = 100_000
+"""Rows of each side that are drawn before they are pushed, again and again at other times."""
+
 FILLED_IN = 60
 """Seconds of event time in which windows of a given number of rows fill."""
 
@@ -107,6 +110,33 @@ def measure_comparisons(layout: Any, threads: int, rows: int, block: int, second
         loads = np.array(system.loads, dtype=float)
         spread = float(100 * loads.std() / loads.mean()) if len(loads) else None
         return {"per_s": done / spent, "spread": spread, "hit_rate": results / max(done, 1)}
+
+
+def measure_pushed(layout: Any, threads: int, rows: int, block: int, seconds: float) -> float:
+    """Comparisons/s of a join with the nested loop that is pushed blocks as fast as it takes them, on full windows.
+
+    Blocks that arrive while a step runs share the next one. The time until all that was pushed is joined counts too;
+    drawing values does not, they are drawn before.
+    """
+    rate, rng = rows // FILLED_IN, np.random.default_rng(0)
+    load = Load.equal(rate, FILLED_IN)
+    drawn = {side: draw(side, np.zeros(DRAWN, np.int64), rng) for side in SIDES}
+    with make(load, layout, Counter(), threads) as join:
+        join._engine = build_engine(layout, replace(join._asked.plan, kernel="nested"), join._pool)
+        for each in load.steps(FILLED_IN, FILLED_IN / FILLS):
+            join.push_right(each["r"])
+            join.push_left(each["l"])
+        join.read()
+        before, at, begun = join.stats().comparisons, rows, time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            times = pa.array((at + np.arange(block)) * SECOND // rate)
+            for side, push in (("l", join.push_left), ("r", join.push_right)):
+                part = drawn[side].slice(at % (DRAWN - block), block)
+                push(pa.RecordBatch.from_arrays([times, *part.columns[1:]], schema=part.schema))
+            at += block
+        join.read()
+        spent = time.perf_counter() - begun
+        return (join.stats().comparisons - before) / spent
 
 
 def measure_c(threads: int, rows: int, block: int, seconds: float) -> float:

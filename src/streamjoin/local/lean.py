@@ -9,6 +9,7 @@ What the chains let through, the matcher checks exactly. `local.grid` serves all
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ import pyarrow as pa
 from streamjoin.layout import Grid
 from streamjoin.local.engine import FEW, Engine, State
 from streamjoin.local.pool import Pool
-from streamjoin.local.ring import Axis, Held, Ring, Slots
+from streamjoin.local.ring import Axis, Held, Ring
 from streamjoin.local.row import Row
+from streamjoin.local.slots import Slots
 from streamjoin.match import Matcher, Pairs
 from streamjoin.pane import Rows, Segment, gather
 from streamjoin.plan import Plan
@@ -145,10 +147,10 @@ class LeanEngine(Engine):
     def to_state(self) -> State:
         """The rows of every ring, and whose turn it is."""
         kept = {
-            f"{side}{at}": Segment("", ring.to_rows()).to_bytes()
+            f"{side}{at}.{piece}": Segment("", rows).to_bytes()
             for side in SIDES
             for at, ring in enumerate(self._rings[side])
-            if len(ring)
+            for piece, rows in enumerate(ring.to_rows())
         }
         return {"next": self._next}, kept
 
@@ -157,5 +159,6 @@ class LeanEngine(Engine):
         self._next = dict(told["next"])
         for side in SIDES:
             for at, ring in enumerate(self._rings[side]):
-                if (entry := fetch(f"{side}{at}")) is not None:
-                    ring.add(Segment.from_bytes(entry, f"{side}{at}").rows)
+                names = (f"{side}{at}.{piece}" for piece in count())
+                for name, entry in takewhile(lambda found: found[1] is not None, ((n, fetch(n)) for n in names)):
+                    ring.add(Segment.from_bytes(entry, name).rows)

@@ -138,6 +138,28 @@ def test_the_default_layout_takes_single_rows_the_lean_way() -> None:
         assert both.read().num_rows == 1
 
 
+def test_single_rows_with_texts_and_times_take_the_lean_way(tmp_path: Path) -> None:
+    both = join(on="abs(l.x - r.a) <= 1", layout=Grid(1, 2))
+    reader = both._rows["l"] if both._rows is not None else None
+    assert reader is not None
+    assert reader.read({"ts": at(0), "x": 1, "name": "one"}) is not None
+    for plain in ({"name": None}, {"name": b""}, {"ts": at(0).replace(tzinfo=UTC)}, {"name": "\ud800"}, {"x": True}):
+        assert reader.read({"ts": at(0), "x": 1, "name": "one"} | plain) is None
+    for number in range(3000):  # so many that the ring grows, and forgets
+        both.push_left({"ts": at(number / 100), "x": number, "name": f"number {number}"})
+    both.push_right({"ts": at(29), "a": 2900, "name": None})
+    both.push_right({"ts": at(29), "a": 2901, "name": "ß"})
+    both.save(tmp_path)
+    both.close()
+    with LocalJoin.restore(tmp_path) as again:
+        again.push_right({"ts": at(30), "a": 2950, "name": ""})
+        found = again.read().to_pylist()
+    near = [(x, a, name) for a, name in ((2900, None), (2901, "ß"), (2950, "")) for x in range(a - 1, a + 2)]
+    expected = [(at(x / 100), x, f"number {x}", a, name) for x, a, name in near]
+    names = ("ts_l", "x", "name_l", "a", "name_r")
+    assert sorted(map(str, (tuple(row[name] for name in names) for row in found))) == sorted(map(str, expected))
+
+
 def test_conditions_on_strings_and_zoned_times() -> None:
     zoned = [pa.schema([("ts", pa.timestamp("ns", "Europe/Berlin")), ("s", pa.large_string())])] * 2
     with LocalJoin(

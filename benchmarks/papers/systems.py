@@ -225,11 +225,12 @@ def measure_latency(load: Load, layout: object, seconds: float, block: int = 1) 
         join.read()
     each = 1000 * np.concatenate([np.zeros(0), *found])
     if not len(each):
-        return {"mean": float("nan"), "p50": float("nan"), "p99": float("nan"), "results": 0}
+        return {**dict.fromkeys(("mean", "p50", "p99", "most"), float("nan")), "results": 0}
     return {
         "mean": float(each.mean()),
         "p50": float(np.quantile(each, 0.5)),
         "p99": float(np.quantile(each, 0.99)),
+        "most": float(each.max()),
         "results": len(each),
     }
 

@@ -152,7 +152,7 @@ def to_batch(pushed: Pushed, schema: pa.Schema, verb: str) -> pa.RecordBatch:
         pushed = pushed.combine_chunks()
         columns = {name: pushed.column(name) for name in pushed.column_names}
     elif isinstance(pushed, pa.RecordBatch):
-        if pushed.schema is schema:
+        if pushed.schema == schema:
             return pushed
         columns = dict(zip(pushed.schema.names, pushed.columns, strict=True))
     elif isinstance(pushed, Mapping):

@@ -7,7 +7,8 @@ are lists of segments.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from math import isfinite, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,9 @@ PIECE = 1 << 17
 _FAR = 1 << 61  # times between which differences fit into 64 bits
 _EXACT = (TINYINT, SMALLINT, INT, DATE)
 _ROUNDED = (FLOAT, DOUBLE)
+_PLACES = {"-inf": -2e300, "inf": 2e300, "nan": 4e300}
+"""Where values lie that are not finite: far from each other, whatever the slack."""
+
 _SLACK = 1e-6
 """Relative: more than single precision rounds. What is let through beyond the band, the exact check takes out."""
 
@@ -38,13 +42,32 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Axis:
-    """``low <= l - r <= high`` on two keys, by their positions; with `slack` the bounds may be a little wide."""
+    """``low <= l - r <= high`` on two keys, by their positions; with `slack` the bounds may be a little wide.
+
+    `specials` are the values that are not finite and match each other: "nan", "inf", "-inf".
+    """
 
     left: int
     right: int
     low: float
     high: float
     slack: float
+    specials: frozenset[str] = frozenset()
+
+    def place(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Where values lie on the axis; NaN for those that match none."""
+        placed: NDArray[np.float64] = values.astype(np.float64)
+        odd = ~np.isfinite(placed)
+        if odd.any():
+            placed[odd] = list(map(self._place_special, placed[odd].tolist()))
+        return placed
+
+    def place_one(self, value: float) -> float:
+        """Where a single value lies."""
+        return value if isfinite(value) else self._place_special(value)
+
+    def _place_special(self, value: float) -> float:
+        return _PLACES[str(value)] if str(value) in self.specials else nan
 
 
 def find_axes(plan: Plan) -> list[Axis] | None:
@@ -79,10 +102,11 @@ def _to_axis(conjunct: Conjunct, positions: dict[str, int]) -> Axis | None:
             if (
                 left.type in _ROUNDED
                 and right.type in _ROUNDED
-                and not conjunct.specials
+                and all(left == right for left, right in conjunct.specials)
                 and conjunct.check is not None
             ):
-                return Axis(*place, float(conjunct.lower.value), float(conjunct.upper.value), _SLACK)
+                specials = frozenset(kind for kind, _ in conjunct.specials)
+                return Axis(*place, float(conjunct.lower.value), float(conjunct.upper.value), _SLACK, specials)
     return None
 
 
@@ -99,7 +123,7 @@ class Ring:
 
     def __init__(self, plan: Plan, side: Side, axes: Sequence[Axis]) -> None:
         self.side, self.schema = side, plan.payload(side)
-        self._at = [axis.left if side == "l" else axis.right for axis in axes]
+        self._axes = [(axis.left if side == "l" else axis.right, axis) for axis in axes]
         self.low, self.high = (np.array([getattr(axis, end) for axis in axes]) for end in ("low", "high"))
         self.slack = np.array([axis.slack for axis in axes])
         self.pers = np.array([1.0 / max(axis.high - axis.low, 1.0 if not axis.slack else 1e-9) for axis in axes])
@@ -154,8 +178,8 @@ class Ring:
             self._grow(2 * len(self.times))
         slot = self.next & (len(self.times) - 1)
         self.times[slot] = row.time
-        for k, at in enumerate(self._at):
-            self.keys[slot, k] = row.keys[at]
+        for k, (at, axis) in enumerate(self._axes):
+            self.keys[slot, k] = axis.place_one(row.keys[at])
         for key, value in zip(self.columns, row.keys, strict=True):
             key.values[slot] = value
             if key.valid is not None:
@@ -184,10 +208,10 @@ class Ring:
 
     def to_asked(self, rows: Rows) -> NDArray[np.float64]:
         """The keys of rows along the axes; NULL is NaN."""
-        asked = np.empty((len(rows), len(self._at)))
-        for k, at in enumerate(self._at):
+        asked = np.empty((len(rows), len(self._axes)))
+        for k, (at, axis) in enumerate(self._axes):
             key = rows.keys[at]
-            asked[:, k] = key.values
+            asked[:, k] = axis.place(key.values)
             if key.valid is not None:
                 asked[~key.valid, k] = np.nan
         return asked

@@ -102,22 +102,27 @@ class LeanEngine(Engine):
                 ring.add(rows.take(places))
 
     def _probe(self, side: Side, rows: Rows) -> list[pa.RecordBatch]:
+        """A task for each cell: a ring of the other side, and as large a part of the rows as one stripe has."""
         rings = self._rings[OTHER[side]]
         asked = self._rings[side][0].to_asked(rows)
         mine = Held(rows.keys, rows.time, lambda at: rows.payload.take(pa.array(at)).columns)
+        size = -(-len(rows) // len(self._rings[side]))
 
-        def probe(ring: Ring) -> tuple[list[pa.RecordBatch], Counters]:
-            counters = Counters(comparisons=len(rows) * len(ring))
+        def probe(task: tuple[Ring, int]) -> tuple[list[pa.RecordBatch], Counters]:
+            ring, start = task
+            part = slice(start, start + size)
+            times = rows.time[part]
+            counters = Counters(comparisons=len(times) * len(ring))
             results = []
-            for probes, slots, looked in ring.find(asked, rows.time, side, self._window):
+            for probes, slots, looked in ring.find(asked[part], times, side, self._window):
                 counters.examined += looked
-                if (made := self._build(side, mine, ring.held, probes, slots)) is not None:
+                if (made := self._build(side, mine, ring.held, probes + start, slots)) is not None:
                     counters.matches += made.num_rows
                     results.append(made)
             return results, counters
 
-        alone = len(rows) <= FEW
-        done = self._pool.run(probe, [ring for ring in rings if len(ring)], alone=alone)
+        tasks = [(ring, start) for ring in rings if len(ring) for start in range(0, len(rows), size)]
+        done = self._pool.run(probe, tasks, alone=len(rows) <= FEW)
         for _, counters in done:
             self.counted.comparisons += counters.comparisons
             self.counted.examined += counters.examined

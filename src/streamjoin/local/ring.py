@@ -173,17 +173,17 @@ class Ring:
         self.next = stop
 
     def add_row(self, row: Row) -> int:
-        """One newer row of plain numbers; returns its slot."""
+        """One newer row without NULLs; returns its slot."""
         if self.next - self.base >= len(self.times):
             self._grow(2 * len(self.times))
         slot = self.next & (len(self.times) - 1)
         self.times[slot] = row.time
-        for k, (at, axis) in enumerate(self._axes):
-            self.keys[slot, k] = axis.place_one(row.keys[at])
         for key, value in zip(self.columns, row.keys, strict=True):
             key.values[slot] = value
             if key.valid is not None:
                 key.valid[slot] = True
+        for k, (at, axis) in enumerate(self._axes):
+            self.keys[slot, k] = axis.place_one(self.columns[at].values.item(slot))
         oldest = self._oldest
         for column, value in zip(self.payload, row.payload, strict=True):
             column.put_one(slot, value, oldest)

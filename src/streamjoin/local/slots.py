@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.codes import unlock
 from streamjoin.kernel.texts import gather, scatter
 from streamjoin.pane import numbers
@@ -164,6 +165,8 @@ class Texts(Numbers):
         """The values in these slots."""
         ends = np.zeros(len(slots) + 1, np.int64)
         np.cumsum(self.values[slots], out=ends[1:])
+        if ends[-1] > np.iinfo(self._offset).max:
+            raise StreamJoinError(f"results: a block with more than 2 GiB of {self.type}; expected large_{self.type}")
         content = np.empty(int(ends[-1]), np.uint8)
         gather(self._bytes, self._starts, slots, ends, content)
         buffers = [self._take_valid(slots), pa.py_buffer(ends.astype(self._offset)), pa.py_buffer(content)]

@@ -348,6 +348,18 @@ def test_scale_gives_one_sequence_however_pushes_interleave(tmp_path: Path) -> N
     assert run(60, 200) == run(100, 50) == first
 
 
+def test_an_ordered_semi_join_goes_by_the_earliest_match() -> None:
+    #  left    10
+    #  right       12 13      13 is pushed first
+    with join(how="left_semi", ordered=True, layout=Grid(1, 1), delay="5 seconds") as both:
+        both.push_left({"ts": at(10), "x": 1, "name": "left"})
+        both.push_right({"ts": at(13), "a": 1, "name": "first"})
+        both.push_right({"ts": at(12), "a": 1, "name": "second"})
+        assert both.read().num_rows == 0
+        both.flush()
+        assert both.read()["join_time"].to_pylist() == [at(12)]
+
+
 def test_what_was_not_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StreamJoinError, match="holds no join"):
         LocalJoin.restore(tmp_path)

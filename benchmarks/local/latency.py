@@ -3,7 +3,8 @@
     python benchmarks/local/latency.py [--runs 5] [--seconds 60] [--cases grid chain-4 chain-8] [--pieces FILE]
 
 Milliseconds from the push of a pair's later row to the callback with the result (DP-Join Def. 4.2). Windows are full
-before the first row is timed. Handshake join finds a pair when its rows meet in the chain: a quarter of the window.
+before the first row is timed. Handshake join finds a pair when its rows meet: in a long chain after a quarter of the
+window on average, in one of two after an eighth.
 With `--pieces`, runs are added to those that the file holds, and the table is made of all.
 """
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 HISTORY = RESULTS / "history.jsonl"
@@ -59,6 +60,20 @@ def measure(contestants: Mapping[str, Callable[[], object]], repetitions: int = 
             run()
             seconds[name].append(time.process_time() - start)
     return {name: Median.of(taken) for name, taken in seconds.items()}
+
+
+class Pieces:
+    """What a benchmark measured, case by case; with a file, after what earlier pieces of it measured."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self.found: dict[str, list[Any]] = json.loads(file.read_text()) if file and file.exists() else {}
+
+    def add(self, case: str, measured: Any) -> None:
+        """One more measurement of a case."""
+        self.found.setdefault(case, []).append(measured)
+        if self._file:
+            self._file.write_text(json.dumps(self.found))
 
 
 def report(name: str, about: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

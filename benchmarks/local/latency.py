@@ -1,9 +1,11 @@
 """Latency of `LocalJoin` on rows that come one by one at their due times, and of Handshake join on short windows.
 
-    python benchmarks/local/latency.py [--runs 5] [--seconds 60]
+    python benchmarks/local/latency.py [--runs 5] [--seconds 60] [--cases grid chain-4 chain-8] [--pieces FILE]
 
 Milliseconds from the push of a pair's later row to the callback with the result (DP-Join Def. 4.2). Windows are full
-before the first row is timed. Handshake join finds a pair when its rows meet in the chain: a quarter of the window.
+before the first row is timed. Handshake join finds a pair when its rows meet: in a long chain after a quarter of the
+window on average, in one of two after an eighth.
+With `--pieces`, runs are added to those that the file holds, and the table is made of all.
 """
 
 import argparse
@@ -14,13 +16,17 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rich.progress import track
 
-from benchmarks.bench import Median, report
+from benchmarks.bench import Median, Pieces, report
 from benchmarks.papers.systems import measure_latency
 from benchmarks.papers.workload import Load
 from streamjoin import Grid, Handshake
 
 RATE = 2500
-CASES = ((Grid(1, 2), 300, 1), (Handshake(2), 4, 50), (Handshake(2), 8, 50))
+CASES = {
+    "grid": (Grid(1, 2), 300, 1),
+    "chain-4": (Handshake(2), 4, 50),
+    "chain-8": (Handshake(2), 8, 50),
+}
 """Layout, seconds of the window, rows of a push."""
 
 
@@ -28,16 +34,21 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--pieces", type=Path)
     given = parser.parse_args()
-    table: list[list[object]] = []
-    for layout, window, block in CASES:
+    pieces = Pieces(given.pieces)
+    for name in given.cases:
+        layout, window, block = CASES[name]
         seconds = given.seconds if isinstance(layout, Grid) else max(given.seconds / 4, 2 * window)
-        load, shown = Load.equal(RATE, window), f"{layout}, {window} s"
-        runs = [measure_latency(load, layout, seconds, block) for _ in track(range(given.runs), shown)]
-        medians = [Median.of(run[key] for run in runs) for key in ("p50", "mean", "p99")]
-        table.append([layout, window, block, *medians, sum(run["results"] for run in runs)])
-    about = f"{RATE:,} rows/s per stream, pushed at their due times, {given.runs} runs of {given.seconds:g} s"
-    header = ["layout", "window, s", "rows a push", "p50, ms", "mean, ms", "p99, ms", "results"]
+        for _ in track(range(given.runs), name):
+            pieces.add(name, measure_latency(Load.equal(RATE, window), layout, seconds, block))
+    table: list[list[object]] = []
+    for name, runs in pieces.found.items():
+        medians = [Median.of(run[key] for run in runs) for key in ("p50", "mean", "p99", "most")]
+        table.append([*CASES[name], len(runs), *medians, sum(run["results"] for run in runs)])
+    about = f"{RATE:,} rows/s per stream, pushed at their due times for {given.seconds:g} s, chains for a quarter of it"
+    header = ["layout", "window, s", "rows a push", "runs", "p50, ms", "mean, ms", "p99, ms", "max, ms", "results"]
     report("local-latency", about, header, table)
 
 

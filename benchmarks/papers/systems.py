@@ -31,6 +31,9 @@ SYSTEMS: dict[str, Callable[[int], Any]] = {
 FILLS = 60
 """Pushes of each side that fill a window."""
 
+DRAWN = 100_000
+"""Rows of each side that are drawn before they are pushed, again and again at other times."""
+
 FILLED_IN = 60
 """Seconds of event time in which windows of a given number of rows fill."""
 
@@ -93,6 +96,7 @@ def measure_comparisons(layout: Any, threads: int, rows: int, block: int, second
     """Comparisons/s on full windows, how uneven the workers' shares are, results for each comparison."""
     with open_nested(layout, threads, rows) as system:
         system.fill(rows)
+        system.push(block)  # what waited at a gate is joined before the clock runs
         before, results, begun = list(system.engine.loads), 0, time.perf_counter()
         while time.perf_counter() - begun < seconds:
             results += system.push(block)
@@ -101,6 +105,33 @@ def measure_comparisons(layout: Any, threads: int, rows: int, block: int, second
         done = int(loads.sum())
         spread = float(100 * loads.std() / loads.mean())
         return {"per_s": done / spent, "spread": spread, "hit_rate": results / max(done, 1)}
+
+
+def measure_pushed(layout: Any, threads: int, rows: int, block: int, seconds: float) -> float:
+    """Comparisons/s of a join with the nested loop that is pushed blocks as fast as it takes them, on full windows.
+
+    Blocks that arrive while a step runs share the next one. The time until all that was pushed is joined counts too;
+    drawing values does not, they are drawn before.
+    """
+    rate, rng = rows // FILLED_IN, np.random.default_rng(0)
+    load = Load.equal(rate, FILLED_IN)
+    drawn = {side: draw(side, np.zeros(DRAWN, np.int64), rng) for side in SIDES}
+    with make(load, layout, Counter(), threads) as join:
+        join._engine = build_engine(layout, replace(join._asked.plan, kernel="nested"), join._pool)
+        for each in load.steps(FILLED_IN, FILLED_IN / FILLS):
+            join.push_right(each["r"])
+            join.push_left(each["l"])
+        join.read()
+        before, at, begun = join.stats().comparisons, rows, time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            times = pa.array((at + np.arange(block)) * SECOND // rate)
+            for side, push in (("l", join.push_left), ("r", join.push_right)):
+                part = drawn[side].slice(at % (DRAWN - block), block)
+                push(pa.RecordBatch.from_arrays([times, *part.columns[1:]], schema=part.schema))
+            at += block
+        join.read()
+        spent = time.perf_counter() - begun
+        return (join.stats().comparisons - before) / spent
 
 
 def measure_c(threads: int, rows: int, block: int, seconds: float) -> float:
@@ -224,9 +255,10 @@ def _describe(found: list[tuple[float, NDArray[np.int64]]], arrivals: Mapping[Si
     each = [at - np.fmax(*(one.find_pushed(times) for one in arrivals.values())) for at, times in found]
     late = 1000 * np.concatenate([np.zeros(0), *each])
     if not len(late):
-        return {"mean": float("nan"), "p50": float("nan"), "p99": float("nan"), "results": 0}
+        return {**dict.fromkeys(("mean", "p50", "p99", "most"), float("nan")), "results": 0}
     p50, p99 = np.quantile(late, (0.5, 0.99))
-    return {"mean": float(late.mean()), "p50": float(p50), "p99": float(p99), "results": len(late)}
+    most = float(late.max())
+    return {"mean": float(late.mean()), "p50": float(p50), "p99": float(p99), "most": most, "results": len(late)}
 
 
 def _count_expected(load: Load, filling: Mapping[Side, list[pa.RecordBatch]], arrivals: Mapping[Side, Arrivals]) -> int:

@@ -34,7 +34,10 @@ SERVED: dict[str, tuple[tuple[Layout, ...], tuple[How, ...]]] = {
     "Handshake": ((Handshake(1), Handshake(2), Handshake(4)), ("inner",)),
 }
 TIMED = [within(us(3)), within(left=us(4), right=us(0)), between(us(-5), us(-1)), within(us(2), closed="left")]
-PREDICATES = {on: parse(on, LEFT, RIGHT) for on in CONDITIONS}
+SPECIAL = "l.y BETWEEN r.b - 0.5 AND r.b + 0.5"
+"""What Spark takes for true of two NaN, and of two infinities alike."""
+
+PREDICATES = {on: parse(on, LEFT, RIGHT) for on in [*CONDITIONS, SPECIAL]}
 
 
 @st.composite
@@ -179,8 +182,10 @@ def test_every_system_and_how(system: str, how: How, data: DataObject) -> None:
     check(arguments, data.draw(PUSHES))
 
 
-NUMBERS = [{"x": x, "y": y} for x in (0, 1, 2) for y in (0.0, -0.0, 0.5, 1.0, 1e300, float("nan"), float("inf"))]
-BANDS = [on for on in CONDITIONS if "abs" in on or on == "l.x = r.a"]
+NUMBERS = [
+    {"x": x, "y": y} for x in (0, 1, 2) for y in (0.0, -0.0, 0.5, 1.0, 1e300, *map(float, ("nan", "inf", "-inf")))
+]
+BANDS = [SPECIAL, *(on for on in CONDITIONS if "abs" in on or on == "l.x = r.a")]
 
 
 @st.composite

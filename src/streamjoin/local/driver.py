@@ -23,6 +23,9 @@ from streamjoin.local.step import Step
 QUEUED_ROWS = 1 << 18
 """Rows that may wait for their step: beyond, a push waits."""
 
+QUICK = 0.001
+"""Seconds that a caller may take for a step of its own; what takes longer is for the join's thread."""
+
 Results: TypeAlias = "list[pa.RecordBatch]"
 T = TypeVar("T")
 Callback = Callable[[pa.RecordBatch], None]
@@ -58,6 +61,7 @@ class Driver:
         self.results: deque[pa.RecordBatch] = deque()
         self.unread = self.delivered = self.steps = 0
         self.blocked = 0.0
+        self._per_row = 0.0  # seconds that a row of the last step took
         self._runner: threading.Thread | None = None  # who runs a step now
         self._thread: threading.Thread | None = None
         self.ended = self._closed = False
@@ -76,7 +80,7 @@ class Driver:
             step = admit()
             at_once = self._enqueue(step)
         if at_once:
-            self.run(partial(self._join, [step]), step.arrived)
+            self._run_steps([step])
 
     def claim(self, admit: Callable[[], T]) -> T | None:
         """Let the calling thread go on with `run`, if nobody runs: what `admit` gave in its turn, else None."""
@@ -91,7 +95,8 @@ class Driver:
 
     def _enqueue(self, step: Step) -> bool:
         """Queue a step; True if the caller shall run it at once, since it is small and nobody runs."""
-        if self._runner is None and not self._queue and step.count <= FEW:
+        small = step.count <= FEW and step.count * self._per_row <= QUICK
+        if small and self._runner is None and not self._queue:
             self._runner = threading.current_thread()
             return True
         self._queue.append(step)
@@ -144,9 +149,15 @@ class Driver:
                 self._runner = threading.current_thread()
                 self._changed.notify_all()
             try:
-                self.run(partial(self._join, steps), steps[0].arrived, len(steps))
+                self._run_steps(steps)
             except BaseException:  # noqa: BLE001  it is kept, and raised to who calls next
                 return
+
+    def _run_steps(self, steps: list[Step]) -> None:
+        begun = perf_counter()
+        self.run(partial(self._join, steps), steps[0].arrived, len(steps))
+        if count := sum(step.count for step in steps):
+            self._per_row = (perf_counter() - begun) / count
 
     def _take_steps(self) -> list[Step]:
         """What is queued, as far as it may be one step."""

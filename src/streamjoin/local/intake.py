@@ -84,12 +84,14 @@ class Intake:
         return Taken(self._to_rows(batch, numbers(time)), latest, invalid, count)
 
     def find_row_reader(self) -> "RowReader | None":
-        """Reads single rows without Arrow, where all columns are numbers and keys are columns; else None."""
+        """Reads single rows without Arrow, where all columns are plain and keys are columns of numbers; else None."""
         plain = [find_plain(key) for key, _ in self._keys]
         paths = [path for path in (*self.carried, *plain) if path is not None and len(path) == 1]
         if self.filters or self.hashed or len(paths) < len(self.carried) + len(plain):
             return None
         names = [path[0] for path in paths]
+        if not all(map(_is_number, map(self.schema.field, names[len(self.carried) :]))):
+            return None
         return make_reader(self.schema, self.time, names[: len(self.carried)], names[len(self.carried) :])
 
     def _to_rows(self, batch: pa.RecordBatch, time: NDArray[np.int64]) -> Rows:
@@ -113,6 +115,10 @@ class Intake:
             spared = evaluate_column(key, batch.filter(pa.array(able)))
             values = spared.take(pa.array(at, mask=~able))
         return to_key(values, key.type)
+
+
+def _is_number(field: pa.Field) -> bool:
+    return bool(pa.types.is_integer(field.type) or pa.types.is_floating(field.type))
 
 
 def to_key(values: pa.Array, type: Type) -> KeyColumn:
@@ -146,7 +152,7 @@ def to_batch(pushed: Pushed, schema: pa.Schema, verb: str) -> pa.RecordBatch:
         pushed = pushed.combine_chunks()
         columns = {name: pushed.column(name) for name in pushed.column_names}
     elif isinstance(pushed, pa.RecordBatch):
-        if pushed.schema is schema:
+        if pushed.schema == schema:
             return pushed
         columns = dict(zip(pushed.schema.names, pushed.columns, strict=True))
     elif isinstance(pushed, Mapping):

@@ -118,7 +118,7 @@ class LocalJoin:
         self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout
         self._pool = Pool(workers or min(self.layout.cells, cores))
         self._asked = asked
-        self._engine = build_engine(self.layout, asked.plan, self._pool)
+        self._engine = build_engine(self.layout, asked.plan, self._pool, sorts=asked.sorts)
         self._intakes = {side: asked.intake(side, self.layout) for side in SIDES}
         self._rows = self._find_row_readers()
         self._admission = Admission(

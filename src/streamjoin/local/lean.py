@@ -9,6 +9,7 @@ What the chains let through, the matcher checks exactly. `local.grid` serves all
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ import pyarrow as pa
 from streamjoin.layout import Grid
 from streamjoin.local.engine import FEW, Engine, State
 from streamjoin.local.pool import Pool
-from streamjoin.local.ring import Axis, Held, Ring, Slots
+from streamjoin.local.ring import Axis, Held, Ring
 from streamjoin.local.row import Row
+from streamjoin.local.slots import Slots
 from streamjoin.match import Matcher, Pairs
 from streamjoin.pane import Rows, Segment, gather
 from streamjoin.plan import Plan
@@ -100,22 +102,27 @@ class LeanEngine(Engine):
                 ring.add(rows.take(places))
 
     def _probe(self, side: Side, rows: Rows) -> list[pa.RecordBatch]:
+        """A task for each cell: a ring of the other side, and as large a part of the rows as one stripe has."""
         rings = self._rings[OTHER[side]]
         asked = self._rings[side][0].to_asked(rows)
         mine = Held(rows.keys, rows.time, lambda at: rows.payload.take(pa.array(at)).columns)
+        size = -(-len(rows) // len(self._rings[side]))
 
-        def probe(ring: Ring) -> tuple[list[pa.RecordBatch], Counters]:
-            counters = Counters(comparisons=len(rows) * len(ring))
+        def probe(task: tuple[Ring, int]) -> tuple[list[pa.RecordBatch], Counters]:
+            ring, start = task
+            part = slice(start, start + size)
+            times = rows.time[part]
+            counters = Counters(comparisons=len(times) * len(ring))
             results = []
-            for probes, slots, looked in ring.find(asked, rows.time, side, self._window):
+            for probes, slots, looked in ring.find(asked[part], times, side, self._window):
                 counters.examined += looked
-                if (made := self._build(side, mine, ring.held, probes, slots)) is not None:
+                if (made := self._build(side, mine, ring.held, probes + start, slots)) is not None:
                     counters.matches += made.num_rows
                     results.append(made)
             return results, counters
 
-        alone = len(rows) <= FEW
-        done = self._pool.run(probe, [ring for ring in rings if len(ring)], alone=alone)
+        tasks = [(ring, start) for ring in rings if len(ring) for start in range(0, len(rows), size)]
+        done = self._pool.run(probe, tasks, alone=len(rows) <= FEW)
         for _, counters in done:
             self.counted.comparisons += counters.comparisons
             self.counted.examined += counters.examined
@@ -145,10 +152,10 @@ class LeanEngine(Engine):
     def to_state(self) -> State:
         """The rows of every ring, and whose turn it is."""
         kept = {
-            f"{side}{at}": Segment("", ring.to_rows()).to_bytes()
+            f"{side}{at}.{piece}": Segment("", rows).to_bytes()
             for side in SIDES
             for at, ring in enumerate(self._rings[side])
-            if len(ring)
+            for piece, rows in enumerate(ring.to_rows())
         }
         return {"next": self._next}, kept
 
@@ -157,5 +164,6 @@ class LeanEngine(Engine):
         self._next = dict(told["next"])
         for side in SIDES:
             for at, ring in enumerate(self._rings[side]):
-                if (entry := fetch(f"{side}{at}")) is not None:
-                    ring.add(Segment.from_bytes(entry, f"{side}{at}").rows)
+                names = (f"{side}{at}.{piece}" for piece in count())
+                for name, entry in takewhile(lambda found: found[1] is not None, ((n, fetch(n)) for n in names)):
+                    ring.add(Segment.from_bytes(entry, name).rows)

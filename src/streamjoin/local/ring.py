@@ -1,11 +1,13 @@
 """A window that takes single rows cheaply: columns in a ring, indexed by chains (`kernel.chains`).
 
-For conditions with bands of two ends or equalities on numbers, and payloads of numbers and times. Other windows are
-lists of segments.
+For conditions with bands of two ends or equalities on numbers, and payloads of numbers, times and texts. Other windows
+are lists of segments.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,41 +17,64 @@ from numpy.typing import NDArray
 from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.chains import NONE, insert, pass_expired, probe
 from streamjoin.local.row import Row
+from streamjoin.local.slots import Slots, can_hold, make_column, move
 from streamjoin.operators.statements import dtype_of
 from streamjoin.operators.types import DATE, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
-from streamjoin.pane import KeyColumn, Rows, numbers
+from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Plan
 from streamjoin.predicate.conjunct import Band, Conjunct, Equi
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between
 
 SMALLEST = 1 << 10
+PIECE = 1 << 17
 _FAR = 1 << 61  # times between which differences fit into 64 bits
 _EXACT = (TINYINT, SMALLINT, INT, DATE)
 _ROUNDED = (FLOAT, DOUBLE)
+_PLACES = {"-inf": -2e300, "inf": 2e300, "nan": 4e300}
+"""Where values lie that are not finite: far from each other, whatever the slack."""
+
 _SLACK = 1e-6
 """Relative: more than single precision rounds. What is let through beyond the band, the exact check takes out."""
 
 Times = NDArray[np.int64]
-Slots = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """``low <= l - r <= high`` on two keys, by their positions; with `slack` the bounds may be a little wide."""
+    """``low <= l - r <= high`` on two keys, by their positions; with `slack` the bounds may be a little wide.
+
+    `specials` are the values that are not finite and match each other: "nan", "inf", "-inf".
+    """
 
     left: int
     right: int
     low: float
     high: float
     slack: float
+    specials: frozenset[str] = frozenset()
+
+    def place(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Where values lie on the axis; NaN for those that match none."""
+        placed: NDArray[np.float64] = values.astype(np.float64)
+        odd = ~np.isfinite(placed)
+        if odd.any():
+            placed[odd] = list(map(self._place_special, placed[odd].tolist()))
+        return placed
+
+    def place_one(self, value: float) -> float:
+        """Where a single value lies."""
+        return value if isfinite(value) else self._place_special(value)
+
+    def _place_special(self, value: float) -> float:
+        return _PLACES[str(value)] if str(value) in self.specials else nan
 
 
 def find_axes(plan: Plan) -> list[Axis] | None:
     """The axes that chains are laid along; None if the plan is not for rings."""
     if plan.how != "inner" or not isinstance(plan.window, Between) or plan.kernel != "auto":
         return None
-    if not all(_is_plain(field.type) for side in (plan.left, plan.right) for field in side):
+    if not all(can_hold(field.type) for side in (plan.left, plan.right) for field in side):
         return None
     if not all(key.type.is_machine for side in plan.keys.values() for key in side):
         return None
@@ -77,15 +102,12 @@ def _to_axis(conjunct: Conjunct, positions: dict[str, int]) -> Axis | None:
             if (
                 left.type in _ROUNDED
                 and right.type in _ROUNDED
-                and not conjunct.specials
+                and all(left == right for left, right in conjunct.specials)
                 and conjunct.check is not None
             ):
-                return Axis(*place, float(conjunct.lower.value), float(conjunct.upper.value), _SLACK)
+                specials = frozenset(kind for kind, _ in conjunct.specials)
+                return Axis(*place, float(conjunct.lower.value), float(conjunct.upper.value), _SLACK, specials)
     return None
-
-
-def _is_plain(type: pa.DataType) -> bool:
-    return pa.types.is_primitive(type) and 8 <= type.bit_width <= 64 and not pa.types.is_interval(type)
 
 
 class Held(NamedTuple):
@@ -101,7 +123,7 @@ class Ring:
 
     def __init__(self, plan: Plan, side: Side, axes: Sequence[Axis]) -> None:
         self.side, self.schema = side, plan.payload(side)
-        self._at = [axis.left if side == "l" else axis.right for axis in axes]
+        self._axes = [(axis.left if side == "l" else axis.right, axis) for axis in axes]
         self.low, self.high = (np.array([getattr(axis, end) for axis in axes]) for end in ("low", "high"))
         self.slack = np.array([axis.slack for axis in axes])
         self.pers = np.array([1.0 / max(axis.high - axis.low, 1.0 if not axis.slack else 1e-9) for axis in axes])
@@ -109,8 +131,7 @@ class Ring:
         """The numbers of the oldest row that is held and of the next one to come."""
         self.times = np.zeros(SMALLEST, np.int64)
         self.keys = np.zeros((SMALLEST, len(axes)), np.float64)
-        self.payload = [np.zeros(SMALLEST, f"i{field.type.bit_width // 8}") for field in self.schema]
-        self.valid: list[NDArray[np.bool_] | None] = [None] * len(self.schema)
+        self.payload = [make_column(field.type, SMALLEST) for field in self.schema]
         self.columns = [KeyColumn(np.zeros(SMALLEST, getattr(np, dtype_of(key.type)))) for key in plan.keys[side]]
         self._index()
 
@@ -121,23 +142,14 @@ class Ring:
         """Make room for so many rows, a power of two; rows keep their numbers."""
         live = np.arange(self.base, self.next)
         old, new = live & (len(self.times) - 1), live & (size - 1)
-
-        def grow(array: NDArray[Any]) -> NDArray[Any]:
-            grown = np.zeros((size, *array.shape[1:]), array.dtype)
-            grown[new] = array[old]
-            return grown
-
+        grow = partial(move, size=size, old=old, new=new)
         self.times, self.keys = grow(self.times), grow(self.keys)
-        self.payload = [grow(column) for column in self.payload]
-        self.valid = [None if mask is None else grow(mask) for mask in self.valid]
+        for column in self.payload:
+            column.grow(size, old, new)
         self.columns = [KeyColumn(grow(c.values), None if c.valid is None else grow(c.valid)) for c in self.columns]
         self._index()
 
     def _index(self) -> None:
-        self.typed = [
-            column.view(f"f{column.itemsize}") if pa.types.is_floating(field.type) else column
-            for field, column in zip(self.schema, self.payload, strict=True)
-        ]
         self.heads = np.full(2 * len(self.times), NONE, np.int64)
         self.older = np.full(len(self.times), NONE, np.int64)
         insert(self.keys, self.pers, self.base, self.next, self.heads, self.older)
@@ -155,35 +167,34 @@ class Ring:
         slots = np.arange(self.next, stop) & (size - 1)
         self.times[slots] = rows.time
         self._add_keys(slots, rows)
-        for at, column in enumerate(rows.payload.columns):
-            values = numbers(column)
-            self.payload[at][slots] = values.view(self.payload[at].dtype)
-            if column.null_count or self.valid[at] is not None:
-                if self.valid[at] is None:
-                    self.valid[at] = np.ones(size, np.bool_)
-                self.valid[at][slots] = column.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[index]
+        for held, column in zip(self.payload, rows.payload.columns, strict=True):
+            held.put(slots, column, self._oldest)
         insert(self.keys, self.pers, self.next, stop, self.heads, self.older)
         self.next = stop
 
     def add_row(self, row: Row) -> int:
-        """One newer row of plain numbers; returns its slot."""
+        """One newer row without NULLs; returns its slot."""
         if self.next - self.base >= len(self.times):
             self._grow(2 * len(self.times))
         slot = self.next & (len(self.times) - 1)
         self.times[slot] = row.time
-        for k, at in enumerate(self._at):
-            self.keys[slot, k] = row.keys[at]
         for key, value in zip(self.columns, row.keys, strict=True):
             key.values[slot] = value
             if key.valid is not None:
                 key.valid[slot] = True
-        for column, value, valid in zip(self.typed, row.payload, self.valid, strict=True):
-            column[slot] = value
-            if valid is not None:
-                valid[slot] = True
+        for k, (at, axis) in enumerate(self._axes):
+            self.keys[slot, k] = axis.place_one(self.columns[at].values.item(slot))
+        oldest = self._oldest
+        for column, value in zip(self.payload, row.payload, strict=True):
+            column.put_one(slot, value, oldest)
         insert(self.keys, self.pers, self.next, self.next + 1, self.heads, self.older)
         self.next += 1
         return slot
+
+    @property
+    def _oldest(self) -> int | None:
+        """The slot of the oldest row that is held."""
+        return self.base & (len(self.times) - 1) if self.next > self.base else None
 
     def _add_keys(self, slots: Slots, rows: Rows) -> None:
         self.keys[slots] = self.to_asked(rows)
@@ -197,10 +208,10 @@ class Ring:
 
     def to_asked(self, rows: Rows) -> NDArray[np.float64]:
         """The keys of rows along the axes; NULL is NaN."""
-        asked = np.empty((len(rows), len(self._at)))
-        for k, at in enumerate(self._at):
+        asked = np.empty((len(rows), len(self._axes)))
+        for k, (at, axis) in enumerate(self._axes):
             key = rows.keys[at]
-            asked[:, k] = key.values
+            asked[:, k] = axis.place(key.values)
             if key.valid is not None:
                 asked[~key.valid, k] = np.nan
         return asked
@@ -234,20 +245,19 @@ class Ring:
 
     def take(self, slots: Slots) -> list[pa.Array]:
         """Payload columns of the rows in these slots."""
-        arrays = []
-        for field, column, valid in zip(self.schema, self.payload, self.valid, strict=True):
-            mask = None if valid is None else pa.array(valid[slots]).buffers()[1]
-            arrays.append(pa.Array.from_buffers(field.type, len(slots), [mask, pa.py_buffer(column[slots])]))
-        return arrays
+        return [column.take(slots) for column in self.payload]
 
-    def to_rows(self) -> Rows:
-        """All rows that are held, in order."""
-        slots = np.arange(self.base, self.next) & (len(self.times) - 1)
+    def to_rows(self) -> Iterator[Rows]:
+        """All rows that are held, in order, a number of them at a time."""
+        for start in range(self.base, self.next, PIECE):
+            yield self._to_rows(np.arange(start, min(start + PIECE, self.next)) & (len(self.times) - 1))
+
+    def _to_rows(self, slots: Slots) -> Rows:
         payload = pa.RecordBatch.from_arrays(self.take(slots), schema=self.schema)
         return Rows(self.times[slots], tuple(column.take(slots) for column in self.columns), payload)
 
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays."""
-        arrays = [self.times, self.keys, self.heads, self.older, *self.payload, *(c.values for c in self.columns)]
-        return sum(array.nbytes for array in arrays)
+        arrays = [self.times, self.keys, self.heads, self.older, *(key.values for key in self.columns)]
+        return sum(array.nbytes for array in arrays) + sum(column.nbytes for column in self.payload)

@@ -12,7 +12,7 @@ Results come in the order of cells and stripes, whichever thread was first.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -82,11 +82,16 @@ def deal_to_homes(block: Block, homes: NDArray[np.int64], stripes: int, *, whole
 
 
 class Stripes(Engine):
-    """The windows of both sides, dealt to stripes, and the cells that join them."""
+    """The windows of both sides, dealt to stripes, and the cells that join them.
 
-    def __init__(self, plan: Plan, dealer: Dealer, pool: Pool) -> None:
+    With `holds` rows wait until the watermark has passed them, so that earlier ones come first; under a count window
+    they always do.
+    """
+
+    def __init__(self, plan: Plan, dealer: Dealer, pool: Pool, *, holds: bool = False) -> None:
         super().__init__()
         self.plan, self.dealer, self.pool = plan, dealer, pool
+        self._holds = holds or plan.counts
         self.output = Output(plan)
         self._stores: dict[Stripe, Store] = {
             (side, at): self._new_store(side) for side in SIDES for at in range(dealer.stripes[side])
@@ -108,16 +113,22 @@ class Stripes(Engine):
         for side, block in arrived.items():
             if block is not None:
                 self._latest = max(self._latest, block.rows.zones.high.time or 0)
-                if self.plan.counts:
+                if self._holds:
                     self._lines[side].waiting.add(block)
         found: list[pa.RecordBatch] = []
-        if not self.plan.counts:
+        if not self._holds:
             found = self._run_round({side: waiting.Ready(block) for side, block in arrived.items()}, watermark)
         elif watermark is not None:
-            for until, ready in split_rounds(self.plan.window, self._lines, watermark):
+            for until, ready in self._release(watermark):
                 found += self._run_round(ready, until)
         self._watermark = watermark
         return list(gather(found, self.plan.block_rows, self.plan.block_bytes))
+
+    def _release(self, watermark: int) -> Iterable[tuple[int, Arrived]]:
+        """The rounds of what the watermark has passed."""
+        if self.plan.counts:
+            return split_rounds(self.plan.window, self._lines, watermark)
+        return [(watermark, {side: waiting.Ready(self._lines[side].waiting.release(watermark)) for side in SIDES})]
 
     def _run_round(self, arrived: Arrived, watermark: int | None) -> list[pa.RecordBatch]:
         dealt = {

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from streamjoin.plan import Plan
 
 
-def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "Engine":
-    """What runs a layout; refuses a join that it cannot serve, and names a layout that can."""
+def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool", *, sorts: bool = False) -> "Engine":
+    """What runs a layout; refuses a join that it cannot serve, and names a layout that can.
+
+    `sorts`: results are put in order. A semi join's row then goes by its earliest match, not by the first to arrive.
+    """
     from streamjoin.local.cell import CellEngine
     from streamjoin.local.chain import ChainEngine
     from streamjoin.local.grid import GridDealer
@@ -36,13 +39,14 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool") -> "E
         )
     if isinstance(layout, Keyed) or plan.how == "left_semi":  # a grid's cells share what is known of a row
         fit_plan(layout, plan)  # type: ignore[arg-type]
+    holds = sorts and plan.how == "left_semi"
     match layout:
         case Grid():
             if (axes := find_axes(plan)) is not None:
                 return LeanEngine(plan, layout, axes, pool)
-            return Stripes(plan, GridDealer(layout), pool)
+            return Stripes(plan, GridDealer(layout), pool, holds=holds)
         case Keyed():
-            return Stripes(plan, KeyedDealer(layout, plan), pool)
+            return Stripes(plan, KeyedDealer(layout, plan), pool, holds=holds)
         case Scale():
             return ScaleEngine(replace(plan, lagging=("l", "r")), layout.n, pool)
         case Cell():

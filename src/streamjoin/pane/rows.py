@@ -58,6 +58,14 @@ class Rows:
         return Zones.of(self.time, self.keys, self.rank)
 
     @cached_property
+    def width(self) -> float:
+        """The bytes of a row's payload, on average."""
+        try:
+            return float(sum(type.bit_width for type in self.payload.schema.types)) / 8
+        except ValueError:  # strings and the like
+            return float(self.payload.nbytes) / max(1, len(self))
+
+    @cached_property
     def shared(self) -> dict[str, int]:
         """What lies in the memory of a payload column, "time" or "key 0", and of which: it is copied and kept once."""
         plain = {f"key {n}": k.values for n, k in enumerate(self.keys) if k.valid is None and k.exact is None}

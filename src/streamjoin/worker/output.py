@@ -29,7 +29,7 @@ class Output:
 
     def bound_rows(self, *rows: Rows) -> int:
         """How many results made of such rows fit into a block."""
-        width = sum(_measure_row(each.payload) for each in rows) + 8 * len(self._plan.extra) + 8
+        width = sum(each.width for each in rows) + 8 * len(self._plan.extra) + 8
         return int(max(1, min(self._plan.block_rows, self._plan.block_bytes // width)))
 
     def build_one_sided(self, side: Side, rows: Rows, at: Indices, join_time: Times) -> Iterator[pa.RecordBatch]:
@@ -119,15 +119,6 @@ def _concat_orders(orders: list[Order | None]) -> Order | None:
         return None
     times, ties = zip(*present, strict=True)
     return np.concatenate(times), np.concatenate(ties)
-
-
-def _measure_row(payload: pa.RecordBatch) -> float:
-    """The bytes of a row, on average."""
-    try:
-        bits: int = sum(type.bit_width for type in payload.schema.types)
-        return bits / 8
-    except ValueError:  # strings and the like
-        return payload.nbytes / max(1, payload.num_rows)  # type: ignore[no-any-return]
 
 
 def _take(payload: pa.RecordBatch, at: Indices) -> list[pa.Array]:

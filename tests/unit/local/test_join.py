@@ -138,6 +138,28 @@ def test_the_default_layout_takes_single_rows_the_lean_way() -> None:
         assert both.read().num_rows == 1
 
 
+def test_single_rows_with_texts_and_times_take_the_lean_way(tmp_path: Path) -> None:
+    both = join(on="abs(l.x - r.a) <= 1", layout=Grid(1, 2))
+    reader = both._rows["l"] if both._rows is not None else None
+    assert reader is not None
+    assert reader.read({"ts": at(0), "x": 1, "name": "one"}) is not None
+    for plain in ({"name": None}, {"name": b""}, {"ts": at(0).replace(tzinfo=UTC)}, {"name": "\ud800"}, {"x": True}):
+        assert reader.read({"ts": at(0), "x": 1, "name": "one"} | plain) is None
+    for number in range(3000):  # so many that the ring grows, and forgets
+        both.push_left({"ts": at(number / 100), "x": number, "name": f"number {number}"})
+    both.push_right({"ts": at(29), "a": 2900, "name": None})
+    both.push_right({"ts": at(29), "a": 2901, "name": "ß"})
+    both.save(tmp_path)
+    both.close()
+    with LocalJoin.restore(tmp_path) as again:
+        again.push_right({"ts": at(30), "a": 2950, "name": ""})
+        found = again.read().to_pylist()
+    near = [(x, a, name) for a, name in ((2900, None), (2901, "ß"), (2950, "")) for x in range(a - 1, a + 2)]
+    expected = [(at(x / 100), x, f"number {x}", a, name) for x, a, name in near]
+    names = ("ts_l", "x", "name_l", "a", "name_r")
+    assert sorted(map(str, (tuple(row[name] for name in names) for row in found))) == sorted(map(str, expected))
+
+
 def test_conditions_on_strings_and_zoned_times() -> None:
     zoned = [pa.schema([("ts", pa.timestamp("ns", "Europe/Berlin")), ("s", pa.large_string())])] * 2
     with LocalJoin(
@@ -324,6 +346,18 @@ def test_scale_gives_one_sequence_however_pushes_interleave(tmp_path: Path) -> N
     first = run(600, 600)
     assert len(first) > 100
     assert run(60, 200) == run(100, 50) == first
+
+
+def test_an_ordered_semi_join_goes_by_the_earliest_match() -> None:
+    #  left    10
+    #  right       12 13      13 is pushed first
+    with join(how="left_semi", ordered=True, layout=Grid(1, 1), delay="5 seconds") as both:
+        both.push_left({"ts": at(10), "x": 1, "name": "left"})
+        both.push_right({"ts": at(13), "a": 1, "name": "first"})
+        both.push_right({"ts": at(12), "a": 1, "name": "second"})
+        assert both.read().num_rows == 0
+        both.flush()
+        assert both.read()["join_time"].to_pylist() == [at(12)]
 
 
 def test_what_was_not_saved_is_refused(tmp_path: Path) -> None:

@@ -176,15 +176,17 @@ def measure(spark: SparkSession, case: Case, patience: float = 240) -> dict[str,
     before = replay.fills + 1
     checkpoint = str(replay.home / "checkpoint")
     query = replay.join(spark).writeStream.format("noop").option("checkpointLocation", checkpoint).start()
-    began, cpu_then, counted_from = time.monotonic(), None, 0
+    began, cpu_then, counted_from, seen = time.monotonic(), 0.0, 0, None
     reports: list[dict[str, Any]] = []
     try:
         while query.isActive and len(reports) < before + MEASURED and time.monotonic() - began < patience:
-            reports = [json.loads(p.json) for p in query.recentProgress if p["numInputRows"] > 0]
-            if len(reports) >= before and cpu_then is None:
-                cpu_then, counted_from = _cpu_seconds(), len(reports)
-            time.sleep(0.02)
-        spent = _cpu_seconds() - (cpu_then or 0.0)
+            time.sleep(0.05)
+            if (last := query.lastProgress) is None or last["batchId"] == seen:
+                continue  # all reports are read but once a micro-batch: reading takes CPU time too
+            seen, reports = last["batchId"], [json.loads(p.json) for p in query.recentProgress if p["numInputRows"]]
+            if len(reports) >= before and not counted_from:
+                cpu_then, counted_from = sum(_cpu_seconds()), len(reports)
+        spent = sum(_cpu_seconds()) - cpu_then
         if error := query.exception():
             raise error
     finally:

@@ -25,6 +25,7 @@ from streamjoin.advice.question import find_narrowing, find_width, understand
 from streamjoin.cli.layout import parse_layout
 from streamjoin.layout import choose_layout
 from streamjoin.model.choice import Estimate, Machine, estimate_layout
+from streamjoin.model.constants import SHIPPED, Constants
 from streamjoin.model.demand import Demand
 from streamjoin.model.pairs import Sides
 from streamjoin.operators.types import Schema
@@ -35,13 +36,13 @@ FEW = 1.25
 """Layouts truly differ where the worst costs so many times what the best does."""
 
 
-def read_measured() -> dict[tuple[str, str], dict[str, Any]]:
-    lines = MEASURED.read_text().splitlines() if MEASURED.exists() else []
+def read_measured(file: Path = MEASURED) -> dict[tuple[str, str], dict[str, Any]]:
+    lines = file.read_text().splitlines() if file.exists() else []
     return {(found["name"], found["layout"]): found for found in map(json.loads, lines)}
 
 
-def measure_missing(cases: list[Case], minutes: float) -> None:
-    done = read_measured()
+def measure_missing(cases: list[Case], minutes: float, file: Path = MEASURED) -> None:
+    done = read_measured(file)
     missing = [case for case in cases if (case.name, case.layout) not in done]
     print(f"{len(missing)} of {len(cases)} to measure", flush=True)
     if not missing:
@@ -52,13 +53,13 @@ def measure_missing(cases: list[Case], minutes: float) -> None:
         if time.monotonic() > until:
             break
         found = measure(spark, case)
-        with MEASURED.open("a") as out:
+        with file.open("a") as out:
             out.write(json.dumps(found) + "\n")
         print(case.name, case.layout, statistics.median(found["seconds"]), round(found["cpu"], 2), flush=True)
     spark.stop()
 
 
-def predict(case: Case) -> Estimate:
+def predict(case: Case, constants: Constants = SHIPPED) -> Estimate:
     """By what is known beforehand: rates, window, hit rate, bytes of rows."""
     sides = {"l": Schema.from_ddl(SCHEMAS["left"]), "r": Schema.from_ddl(SCHEMAS["right"])}
     plan = understand(CONDITIONS[case.on], sides, case.spec, "inner", ("ts", "ts"))  # type: ignore[arg-type]
@@ -67,7 +68,7 @@ def predict(case: Case) -> Estimate:
     narrowing = find_narrowing(plan, case.hit_rate)
     demand = Demand(case.spec, Sides(case.left, case.right), case.hit_rate, narrowing, columns, keys)
     layout = choose_layout(plan, 16) if case.layout == "auto" else parse_layout(case.layout)
-    return estimate_layout(layout, plan, demand, Machine(CORES), case.step)
+    return estimate_layout(layout, plan, demand, Machine(CORES, constants), case.step)
 
 
 def report_batches() -> None:

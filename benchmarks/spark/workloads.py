@@ -1,7 +1,7 @@
 """Joins whose cost is predicted and measured: rows as files, replayed in micro-batches, and what Spark said of each.
 
-Two sets: `BATCHES`, whose seconds are predicted, and `LAYOUTS`, each of them run in several layouts. The constants of
-the model are fitted on none of them, but on other tables in ``benchmarks/results``.
+Three sets: `BATCHES`, whose seconds are predicted, `LAYOUTS`, each of them run in several layouts, and `FITTED`: on
+those, and on none of the others, the constants of the model are fitted (``fitting.py``).
 """
 
 import json
@@ -116,6 +116,31 @@ BATCHES = [
     _case("5 : 1, 100-byte rows, Grid(4, 2)", 20_000, 4_000, layout="Grid(4, 2)", pad=100),
     _case("equality, Keyed(8, spread=2)", 16_000, on="equality", keys=50_000, layout="Keyed(8, spread=2)"),
     _case("300-byte rows, 10 matches, Grid(2, 2)", 5_000, values=3_000, pad=300, layout="Grid(2, 2)"),
+]
+
+FITTED = [
+    _case("fit: few rows", 200, window=10),
+    _case("fit: few rows, Grid(4, 4)", 200, window=10, layout="Grid(4, 4)"),
+    _case("fit: few rows, Scale(8)", 200, window=10, layout="Scale(8)"),
+    _case("fit: 20 k, 15 s", 20_000, window=15),
+    _case("fit: 6 k, 60 s", 6_000, window=60),
+    _case("fit: 40 k, few results", 40_000, window=10, values=40_000),
+    _case("fit: 120-byte rows", 12_000, window=20, pad=120),
+    _case("fit: 500-byte rows", 4_000, pad=500, values=20_000),
+    _case("fit: 60 matches a row", 8_000, values=2_000),
+    _case("fit: 100-byte rows, 15 matches", 3_000, window=40, values=1_500, pad=100),
+    _case("fit: Grid(2, 2)", 14_000, window=20, layout="Grid(2, 2)"),
+    _case("fit: Scale(4)", 8_000, window=40, layout="Scale(4)"),
+    _case("fit: Keyed(8)", 12_000, layout="Keyed(8)"),
+    _case("fit: Grid(4, 4)", 12_000, window=20, layout="Grid(4, 4)"),
+    _case("fit: 60-byte rows, Scale(12)", 6_000, window=20, layout="Scale(12)", pad=60),
+    _case("fit: 6 : 1, 150-byte rows, Grid(2, 3)", 15_000, 2_500, window=20, layout="Grid(2, 3)", pad=150),
+    _case("fit: 1 : 8, windows 30 and 10 s", 2_000, 16_000, window=(30, 10)),
+    _case("fit: equality", 12_000, window=20, on="equality", keys=20_000),
+    _case("fit: equality, 40-byte rows, Keyed(4)", 20_000, window=20, on="equality", layout="Keyed(4)", pad=40),
+    _case("fit: 250-byte rows, Grid(3, 2)", 5_000, window=25, layout="Grid(3, 2)", pad=250),
+    _case("fit: 90 s, 20-byte rows", 2_500, window=90, pad=20),
+    _case("fit: formula", 3_000, window=20, on="formula"),
 ]
 
 _DEALT = ("Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)")

@@ -19,12 +19,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import RESULTS, report
-from workloads import BATCHES, CONDITIONS, LAYOUTS, SCHEMAS, Case, list_layout_cases, measure, session
+from workloads import BATCHES, CONDITIONS, LAYOUTS, SCHEMAS, Case, list_layout_cases, measure, session, warm
 
 from streamjoin.advice.question import find_narrowing, find_width, understand
 from streamjoin.cli.layout import parse_layout
 from streamjoin.layout import choose_layout
-from streamjoin.model.choice import Estimate, Machine, estimate_layout
+from streamjoin.model.choice import Estimate, Machine, estimate_layout, rank_estimates
 from streamjoin.model.constants import SHIPPED, Constants
 from streamjoin.model.demand import Demand
 from streamjoin.model.pairs import Sides
@@ -48,7 +48,7 @@ def measure_missing(cases: list[Case], minutes: float, file: Path = MEASURED) ->
     if not missing:
         return
     until, spark = time.monotonic() + 60 * minutes, session()
-    measure(spark, Case("warm", 4_000, 4_000, (10, 10), pad=10))
+    warm(spark)
     for case in missing:
         if time.monotonic() > until:
             break
@@ -100,8 +100,8 @@ def report_layouts() -> None:
         }
         if len(costs) < len(pool):
             continue
-        predicted = {layout: predict(_with(case, layout)).seconds for layout in pool}
-        advised, best = min(predicted, key=lambda key: predicted[key]), min(costs, key=lambda key: costs[key])
+        ranked = rank_estimates(predict(_with(case, layout)) for layout in pool)
+        advised, best = str(ranked[0].layout), min(costs, key=lambda key: costs[key])
         auto = str(predict(_with(case, "auto")).layout)
         chosen = {"advised": advised, "Grid(1, 2)": "Grid(1, 2)", "auto": auto}
         found_regrets = {who: costs[layout] / costs[best] - 1 for who, layout in chosen.items()}

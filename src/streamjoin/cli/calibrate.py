@@ -23,7 +23,7 @@ def run_calibration(console: Console) -> None:
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
         _spark_runs(console) as run,
     ):
-        task = progress.add_task("measuring this machine", total=len(KERNELS) + len(TRIALS))
+        task = progress.add_task("measuring this machine", total=len(KERNELS) + 1 + len(TRIALS))
         for name, found in calibrate(run):
             constants = found
             progress.update(task, advance=1, description=f"measured: {name}")
@@ -50,7 +50,7 @@ def _spark_runs(console: Console) -> Iterator[Run | None]:
         yield None
         return
     try:
-        yield lambda rate, values: time_batches(spark, BANDS, rate, values, WINDOW, STEP)
+        yield lambda trial: time_batches(spark, BANDS, trial.rate, trial.values, WINDOW, STEP, trial.batches)
     finally:
         with quiet(False):
             spark.stop()

@@ -151,12 +151,12 @@ LAYOUTS = {
     _case("200-byte rows", 6_000, pad=200): _DEALT,
     _case("10 : 1, formula", 10_000, 1_000, on="formula"): _OBLONG,
     _case("10 : 1", 20_000, 2_000): ("Grid(16, 1)", *_DEALT),
-    _case("hot key", 2_000, on="equality", hot=0.1): _DEALT,
+    _case("hot key, 2 % of rows", 8_000, window=5, on="equality", hot=0.02): _DEALT,
     _case("equality", 10_000, on="equality"): _DEALT,
     _case("narrow rows", 10_000): _DEALT,
     _case("1 : 8, 400-byte rows", 1_500, 12_000, pad=400, values=20_000): _OBLONG,
     _case("formula, 300-byte rows", 2_000, on="formula", pad=300, values=20_000): _OBLONG,
-    _case("long window", 2_500, window=120, pad=50): _DEALT,
+    _case("60 s, 50-byte rows", 8_000, window=60, pad=50): _DEALT,
     _case("equality, 200-byte rows", 6_000, pad=200, on="equality"): _DEALT,
 }
 """Joins, and the layouts of 16 cells that are compared, `auto` for 16 partitions among them; `Grid(1, 2)` runs too."""

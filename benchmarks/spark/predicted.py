@@ -86,9 +86,12 @@ def report_batches() -> None:
         spread = f"{min(found['seconds']):.2f} to {max(found['seconds']):.2f}"
         off = f"{(predicted / seconds - 1) * 100:+.0f} %"
         table.append([case.name, case.layout, predicted, seconds, spread, off, f"{found['busy']:.1f}"])
+    if not table:
+        return
     about = (
         f"Seconds of a micro-batch of 5 s on local[{CORES}], full windows: predicted by the constants that ship, and "
-        "the median of five. None of these joins was fitted on. `load` is the machine's load average at the end."
+        "the median of five. None of these joins was fitted on. `load` is the machine's load average at the end. "
+        f"Measured so far: {len(table)} of {len(BATCHES)}."
     )
     header = ["join", "layout", "predicted", "measured", "spread", "off", "load"]
     report("predicted-batches", about, header, table)
@@ -118,13 +121,14 @@ def report_layouts() -> None:
         table.append(
             [case.name, advised, *(f"{regret:.0%}" for regret in found_regrets.values()), f"{differ:.2f}", shown]
         )
+    compared = len(table)
     if table:
         means = [f"{statistics.fmean(values):.0%}" for values in regrets.values()]
         table.append(["mean", "", *means, "", ""])
     about = (
         f"CPU seconds per million rows on local[{CORES}] of layouts with 16 cells and of Grid(1, 2), and by how much "
         "the model's first, always Grid(1, 2), and auto for 16 partitions are above the best; `differ`: "
-        "the worst to the best."
+        f"the worst to the best. Measured so far: {compared} of {len(LAYOUTS)}."
     )
     header = ["join", "advised", "its regret", "of Grid(1, 2)", "of auto", "differ", "measured"]
     report("predicted-layouts", about, header, table)

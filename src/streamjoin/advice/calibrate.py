@@ -46,7 +46,7 @@ class Trial:
     batches: int = 4
 
 
-WARM_UP = Trial(4_000, 250, batches=20)
+WARM_UP = Trial(4_000, 250, batches=10)
 """Comes first and is not timed: until Java has compiled what it runs, micro-batches take up to twice as long."""
 TRIALS: Mapping[str, Trial] = {
     "fixed cost": Trial(10, 1_000),

@@ -1,7 +1,7 @@
 """Joins whose cost is predicted and measured: rows as files, replayed in micro-batches, and what Spark said of each.
 
-Two sets: `BATCHES`, whose seconds are predicted, and `LAYOUTS`, each of them run in several layouts. The constants of
-the model are fitted on none of them, but on other tables in ``benchmarks/results``.
+Three sets: `BATCHES`, whose seconds are predicted, `LAYOUTS`, each of them run in several layouts, and `FITTED`: on
+those, and on none of the others, the constants of the model are fitted (``fitting.py``).
 """
 
 import json
@@ -25,7 +25,8 @@ from streamjoin.cli.layout import parse_layout
 from streamjoin.cli.workload import EPOCH
 
 FILL_SECONDS = 60
-MEASURED = 5
+SKIPPED, MEASURED = 2, 5
+"""Micro-batches with full windows that only warm up, and those that are measured."""
 CONDITIONS = {
     "bands": "abs(l.x - r.a) <= 10 AND abs(l.y - r.b) <= 10",
     "equality": "l.k = r.k",
@@ -118,6 +119,31 @@ BATCHES = [
     _case("300-byte rows, 10 matches, Grid(2, 2)", 5_000, values=3_000, pad=300, layout="Grid(2, 2)"),
 ]
 
+FITTED = [
+    _case("fit: few rows", 200, window=10),
+    _case("fit: few rows, Grid(4, 4)", 200, window=10, layout="Grid(4, 4)"),
+    _case("fit: few rows, Scale(8)", 200, window=10, layout="Scale(8)"),
+    _case("fit: 20 k, 15 s", 20_000, window=15),
+    _case("fit: 6 k, 60 s", 6_000, window=60),
+    _case("fit: 40 k, few results", 40_000, window=10, values=40_000),
+    _case("fit: 120-byte rows", 12_000, window=20, pad=120),
+    _case("fit: 500-byte rows", 4_000, pad=500, values=20_000),
+    _case("fit: 60 matches a row", 8_000, values=2_000),
+    _case("fit: 100-byte rows, 15 matches", 3_000, window=40, values=1_500, pad=100),
+    _case("fit: Grid(2, 2)", 14_000, window=20, layout="Grid(2, 2)"),
+    _case("fit: Scale(4)", 8_000, window=40, layout="Scale(4)"),
+    _case("fit: Keyed(8)", 12_000, layout="Keyed(8)"),
+    _case("fit: Grid(4, 4)", 12_000, window=20, layout="Grid(4, 4)"),
+    _case("fit: 60-byte rows, Scale(12)", 6_000, window=20, layout="Scale(12)", pad=60),
+    _case("fit: 6 : 1, 150-byte rows, Grid(2, 3)", 15_000, 2_500, window=20, layout="Grid(2, 3)", pad=150),
+    _case("fit: 1 : 8, windows 30 and 10 s", 2_000, 16_000, window=(30, 10)),
+    _case("fit: equality", 12_000, window=20, on="equality", keys=20_000),
+    _case("fit: equality, 40-byte rows, Keyed(4)", 20_000, window=20, on="equality", layout="Keyed(4)", pad=40),
+    _case("fit: 250-byte rows, Grid(3, 2)", 5_000, window=25, layout="Grid(3, 2)", pad=250),
+    _case("fit: 90 s, 20-byte rows", 2_500, window=90, pad=20),
+    _case("fit: formula", 3_000, window=20, on="formula"),
+]
+
 _DEALT = ("Grid(4, 4)", "Scale(16)", "Keyed(16)", "Keyed(16, spread=2)")
 _OBLONG = ("Grid(4, 4)", "Grid(16, 1)", "Grid(1, 16)", "Scale(16)")
 
@@ -125,12 +151,12 @@ LAYOUTS = {
     _case("200-byte rows", 6_000, pad=200): _DEALT,
     _case("10 : 1, formula", 10_000, 1_000, on="formula"): _OBLONG,
     _case("10 : 1", 20_000, 2_000): ("Grid(16, 1)", *_DEALT),
-    _case("hot key", 2_000, on="equality", hot=0.1): _DEALT,
+    _case("hot key, 2 % of rows", 8_000, window=5, on="equality", hot=0.02): _DEALT,
     _case("equality", 10_000, on="equality"): _DEALT,
     _case("narrow rows", 10_000): _DEALT,
     _case("1 : 8, 400-byte rows", 1_500, 12_000, pad=400, values=20_000): _OBLONG,
     _case("formula, 300-byte rows", 2_000, on="formula", pad=300, values=20_000): _OBLONG,
-    _case("long window", 2_500, window=120, pad=50): _DEALT,
+    _case("60 s, 50-byte rows", 8_000, window=60, pad=50): _DEALT,
     _case("equality, 200-byte rows", 6_000, pad=200, on="equality"): _DEALT,
 }
 """Joins, and the layouts of 16 cells that are compared, `auto` for 16 partitions among them; `Grid(1, 2)` runs too."""
@@ -170,21 +196,30 @@ class Replay:
         return sj.join(left, right, on=on, window=spec, time="ts", delay="0 seconds", layout=layout, select=select)
 
 
-def measure(spark: SparkSession, case: Case, patience: float = 240) -> dict[str, Any]:
+def warm(spark: SparkSession) -> None:
+    """Half a minute of small micro-batches: until Java has compiled what it runs, they take up to twice as long."""
+    for pad in (10, 0):
+        case = Case("warm", 4_000, 4_000, (10, 10), values=1_000, pad=pad, layout="Grid(2, 2)", step=2)
+        measure(spark, case, batches=25)
+
+
+def measure(spark: SparkSession, case: Case, patience: float = 240, batches: int = MEASURED) -> dict[str, Any]:
     """Seconds and metrics of the measured micro-batches, and the CPU seconds of all processes meanwhile."""
-    replay = Replay(case, MEASURED + 1)
-    before = replay.fills + 1
+    replay = Replay(case, SKIPPED + batches)
+    before = replay.fills + SKIPPED
     checkpoint = str(replay.home / "checkpoint")
     query = replay.join(spark).writeStream.format("noop").option("checkpointLocation", checkpoint).start()
-    began, cpu_then, counted_from = time.monotonic(), None, 0
+    began, cpu_then, counted_from, seen = time.monotonic(), 0.0, 0, None
     reports: list[dict[str, Any]] = []
     try:
-        while query.isActive and len(reports) < before + MEASURED and time.monotonic() - began < patience:
-            reports = [json.loads(p.json) for p in query.recentProgress if p["numInputRows"] > 0]
-            if len(reports) >= before and cpu_then is None:
-                cpu_then, counted_from = _cpu_seconds(), len(reports)
-            time.sleep(0.02)
-        spent = _cpu_seconds() - (cpu_then or 0.0)
+        while query.isActive and len(reports) < before + batches and time.monotonic() - began < patience:
+            time.sleep(0.05)
+            if (last := query.lastProgress) is None or last["batchId"] == seen:
+                continue  # all reports are read but once a micro-batch: reading takes CPU time too
+            seen, reports = last["batchId"], [json.loads(p.json) for p in query.recentProgress if p["numInputRows"]]
+            if len(reports) >= before and not counted_from:
+                cpu_then, counted_from = sum(_cpu_seconds()), len(reports)
+        spent = sum(_cpu_seconds()) - cpu_then
         if error := query.exception():
             raise error
     finally:

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 import streamjoin as sj
-from streamjoin.spark import known
+from streamjoin.advice.calibrate import BANDS
+from streamjoin.spark import known, trial
+from streamjoin.spark.progress import Progress, read_all_progress
 
 
 def frame(spark: SparkSession, first: str, seed: int) -> DataFrame:
@@ -76,6 +79,23 @@ def test_a_query_that_reduces_is_no_join_that_the_model_knows(spark: SparkSessio
             sj.advise(query, name="counted", calibration="none")
     finally:
         query.stop()  # type: ignore[attr-defined]
+
+
+def test_a_trial_times_the_micro_batches_that_it_is_asked_for(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reports of four micro-batches: one that fills the windows, one that is left out, two that are timed."""
+    seen: list[list[float]] = []
+
+    def read(query: StreamingQuery) -> list[Progress]:
+        reports = read_all_progress(query)
+        seen.append([report.seconds for report in reports])
+        return reports
+
+    monkeypatch.setattr(trial, "read_all_progress", read)
+    took = trial.time_batches(spark, BANDS, rate=200, values=50, window=2, step=1, batches=2)
+    assert len(seen[0]) >= 4
+    assert took == pytest.approx(sum(seen[0][-2:]) / 2)
 
 
 def test_streams_cannot_be_sampled(spark: SparkSession) -> None:

@@ -35,16 +35,16 @@ def draw_advice(advice: Advice) -> "Figure":
     except ImportError as error:
         raise StreamJoinError("plots need Matplotlib: pip install 'streamjoin[plot]'") from error
     figure = Figure(figsize=(9, 4), layout="constrained")
-    above, below = figure.subplots(1, 2)
+    latency, rate = figure.subplots(1, 2)
     for kind, points in compare_degrees(advice).items():
         cells, latencies, rates = zip(*points, strict=True)
-        above.plot(cells, latencies, marker="o", markersize=3, label=kind)
-        below.plot(cells, rates, marker="o", markersize=3, label=kind)
+        latency.plot(cells, latencies, marker="o", markersize=3, label=kind)
+        rate.plot(cells, rates, marker="o", markersize=3, label=kind)
     best, asked = advice.best, advice.question.demand.rates
-    above.plot([best.layout.cells], [best.latency], "k*", markersize=11, label=f"advised: {best.layout}")
-    _dress(above, "mean latency, s", "Latency")
-    below.axhline(asked.left + asked.right, color="gray", linestyle="--", label="asked for")
-    _dress(below, "rows per second, both sides", "Sustainable rate")
+    latency.plot([best.layout.cells], [best.latency], "k*", markersize=11, label=f"advised: {best.layout}")
+    _dress(latency, "mean latency, s", "Latency")
+    rate.axhline(asked.left + asked.right, color="gray", linestyle="--", label="asked for")
+    _dress(rate, "rows per second, both sides", "Sustainable rate")
     figure.suptitle(f"micro-batches of {advice.interval:g} s on {advice.machine.cores} cores", fontsize=10)
     return figure
 
@@ -85,7 +85,8 @@ def _name_kind(layout: Layout) -> str:
 def _dress(axes: Any, unit: str, title: str) -> None:
     axes.set_xlabel("cells")
     axes.set_ylabel(unit)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend
+    axes.yaxis.set_major_formatter("{x:,g}")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title(title, fontsize=10)
     axes.grid(alpha=0.3)

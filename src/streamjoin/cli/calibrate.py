@@ -23,14 +23,15 @@ def run_calibration(console: Console) -> None:
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
         _spark_runs(console) as run,
     ):
-        task = progress.add_task("measuring this machine", total=len(KERNELS) + len(TRIALS))
+        task = progress.add_task("measuring this machine", total=len(KERNELS) + 1 + len(TRIALS))
         for name, found in calibrate(run):
             constants = found
             progress.update(task, advance=1, description=f"measured: {name}")
     path = keep_constants(constants)
+    row, result = constants.row_in + 100 * constants.byte_in, constants.row_out + 100 * constants.byte_out
     console.print(
-        f"measured in {perf_counter() - started:.0f} s: a micro-batch costs {constants.batch * 1e-9:.2f} s, a row in "
-        f"{constants.row_in * 1e-3:.1f} µs, a result {constants.row_out * 1e-3:.2f} µs; kept in {path}",
+        f"measured in {perf_counter() - started:.0f} s: a micro-batch costs {constants.batch * 1e-9:.2f} s, reading a "
+        f"row of 100 bytes {row * 1e-3:.1f} µs, such a result {result * 1e-3:.2f} µs; kept in {path}",
         highlight=False,
         soft_wrap=True,
     )
@@ -50,7 +51,7 @@ def _spark_runs(console: Console) -> Iterator[Run | None]:
         yield None
         return
     try:
-        yield lambda rate, values: time_batches(spark, BANDS, rate, values, WINDOW, STEP)
+        yield lambda trial: time_batches(spark, BANDS, trial.rate, trial.values, WINDOW, STEP, trial.batches)
     finally:
         with quiet(False):
             spark.stop()

@@ -143,21 +143,21 @@ def _fits(layout: Layout, plan: Plan) -> bool:
 def rank_layouts(
     plan: Plan, demand: Demand, machine: Machine, degrees: Iterable[int], interval: float | None = None
 ) -> list[Estimate]:
-    """Estimates of all layouts of these numbers of cells, the best first.
-
-    The best takes the fewest seconds for a micro-batch; of those that take about as few, the one with the least work.
-    """
-    estimates = [
+    """Estimates of all layouts of these numbers of cells, the best first."""
+    return rank_estimates(
         estimate_layout(layout, plan, demand, machine, interval or USUAL)
         for cells in degrees
         for layout in list_layouts(cells, plan, demand.narrowing)
-    ]
-    estimates.sort(key=lambda estimate: estimate.seconds)
-    ranked: list[Estimate] = []
-    while estimates:
-        close = [e for e in estimates if e.seconds <= CLOSE * estimates[0].seconds]
+    )
+
+
+def rank_estimates(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """The best first: it takes the fewest seconds for a micro-batch; of about as few, it has the least work."""
+    left, ranked = sorted(estimates, key=lambda estimate: estimate.seconds), list[Estimate]()
+    while left:
+        close = [e for e in left if e.seconds <= CLOSE * left[0].seconds]
         ranked.append(min(close, key=lambda e: (float(f"{e.work.total:.2g}"), e.seconds, e.layout.cells)))
-        estimates.remove(ranked[-1])
+        left.remove(ranked[-1])
     return ranked
 
 

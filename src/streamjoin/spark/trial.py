@@ -15,17 +15,16 @@ from streamjoin.spark.build import plan
 from streamjoin.spark.progress import read_all_progress
 from streamjoin.spec.window import within
 
-BATCHES = 4
-"""Micro-batches that are timed, after those that fill the windows."""
 
-
-def time_batches(spark: SparkSession, on: str, rate: float, values: int, window: float, step: float) -> float:
-    """Median seconds of a micro-batch with `step` seconds of two streams of this rate."""
+def time_batches(
+    spark: SparkSession, on: str, rate: float, values: int, window: float, step: float, batches: int
+) -> float:
+    """Median seconds of so many micro-batches with `step` seconds of two streams of this rate, the windows full."""
     with tempfile.TemporaryDirectory(prefix="streamjoin-trial-", ignore_cleanup_errors=True) as home:
         for side in ("left", "right"):
             (Path(home) / side).mkdir()
             _write(Path(home) / side, 0, 0.0, window, rate, values)
-            for number in range(1, BATCHES + 2):
+            for number in range(1, batches + 2):
                 _write(Path(home) / side, number, window + (number - 1) * step, step, rate, values)
         left, right = (
             spark.readStream.schema("ts timestamp, x int, y int, id bigint")
@@ -41,7 +40,7 @@ def time_batches(spark: SparkSession, on: str, rate: float, values: int, window:
         writer = result.writeStream.format("noop").option("checkpointLocation", f"{home}/checkpoint")
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
-        return statistics.median(report.seconds for report in read_all_progress(query)[-BATCHES:])
+        return statistics.median(report.seconds for report in read_all_progress(query)[-batches:])
 
 
 def _write(directory: Path, number: int, start: float, length: float, rate: float, values: int) -> None:

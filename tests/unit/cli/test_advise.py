@@ -127,7 +127,7 @@ def test_spark_constants_are_found_again_from_what_trials_would_take() -> None:
     )
     seconds = {}
     for name, trial in measured.TRIALS.items():
-        work = measured.estimate_work(measured.to_copies(measured.Grid(1, 2)), measured.describe_trial(*trial), slow)
+        work = measured.estimate_work(measured.to_copies(measured.Grid(1, 2)), measured.describe_trial(trial), slow)
         seconds[name] = measured.estimate_seconds(measured.STEP, work, 2, slow, cells=2)
     found = measured.fit_spark(SHIPPED, seconds, cores=2)
     for name in ("batch", "row_in", "row_out"):

@@ -15,7 +15,7 @@ from streamjoin.model.constants import SHIPPED, Constants
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """Goes up when constants change their meaning: those that were measured before are not used then."""
 
 

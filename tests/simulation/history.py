@@ -99,6 +99,7 @@ def make_history(seed: int) -> History:
     if random.random() < 0.1 and not isinstance(first.reduction, Aggregates):  # whose results have other columns
         lagging = (chained,) if first.planned.plan.lags else ()
         joins = (first, _draw_join(random, lagging))
+    joins = tuple(replace(join, keeps_late=random.random() < 0.4) for join in joins)
     streams = ("l", "r", "t")[: 1 + len(joins)]
     if random.random() < 0.25:
         streams += tuple(random.sample(_FURTHER, random.randint(1, 3)))

@@ -4,6 +4,7 @@ Evaluated by the operator registry, a row at a time; the hash is any of 64 bits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from typing import Any
@@ -91,8 +92,12 @@ class Sql:
         return all(memo.of_pair(left, right) for memo in self.residual)
 
 
-@cache
 def sql_of(join: Join) -> Sql:
+    return _sql_of(replace(join, keeps_late=False))
+
+
+@cache
+def _sql_of(join: Join) -> Sql:
     return Sql(join)
 
 

@@ -7,7 +7,6 @@ CellJoin's (section 4.2): a kernel reads the key columns alone, results fetch th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ class Rows:
     rank: NDArray[np.int64] | None = None
     route: NDArray[np.int64] | None = None
     source: Any = field(default=None, init=False, repr=False)
-    """The container that these rows were read from, if it holds all of them and nothing else (ranks aside)."""
+    """The container that these rows were read from or packed to, if it holds all of them and nothing else but ranks."""
 
     def __post_init__(self) -> None:
         beside = [array for array in (self.rank, self.route) if array is not None]
@@ -208,9 +207,9 @@ def _iter_buffers(column: Any) -> Iterator[Any]:
 
 def _count_covered(extents: Iterable[tuple[int, int]]) -> int:
     """The number of addresses in the union of half-open intervals."""
-    steps = sorted(step for start, stop in extents if stop > start for step in ((start, 1), (stop, -1)))
-    covered = depth = 0
-    for (address, change), (following, _) in pairwise(steps):
-        depth += change
-        covered += following - address if depth else 0
+    covered = end = 0
+    for start, stop in sorted(extents):
+        if stop > end:
+            covered += stop - max(start, end)
+            end = stop
     return covered

@@ -32,9 +32,12 @@ class Memo(dict[str, Any]):
 
     def __init__(self, expr: Expr, side: Side | None = None) -> None:
         self._expr, self._side = expr, side
+        assert not {c.path[0] for c in expr.columns} & {"ts", "id"}, (
+            "conditions look at neither time nor identity, which hardly ever repeat"
+        )
 
     def of_row(self, row: Row) -> Any:
-        key = repr([*row.values()][:-1])
+        key = repr([*row.values()][1:-1])
         if key not in self:
             self[key] = evaluate(self._expr, row, {}) if self._side == "l" else evaluate(self._expr, {}, row)
         return self[key]

@@ -38,6 +38,8 @@ class Rows:
     route: NDArray[np.int64] | None = None
     source: Any = field(default=None, init=False, repr=False)
     """The container that these rows were read from or packed to, if it holds all of them and nothing else but ranks."""
+    tidy: bool = field(default=False, init=False, repr=False)
+    """Whether nothing lies under NULLs of the payload or beside its values: equal values are equal bytes."""
 
     def __post_init__(self) -> None:
         beside = [array for array in (self.rank, self.route) if array is not None]
@@ -83,7 +85,7 @@ class Rows:
         """The rows at these positions, in this order, in buffers of their own."""
         payload = self.payload.take(pa.array(indices))
         views = view_columns(payload, self.shared)
-        return Rows(
+        taken = Rows(
             views["time"] if "time" in views else self.time[indices],
             tuple(
                 KeyColumn(views[name]) if (name := f"key {number}") in views else key.take(indices)
@@ -93,6 +95,8 @@ class Rows:
             None if self.rank is None else self.rank[indices],
             None if self.route is None else self.route[indices],
         )
+        taken.__dict__["tidy"] = True
+        return taken
 
     def slice(self, offset: int, length: int | None = None) -> "Rows":
         """At most so many rows from `offset` on, as Arrow slices: nothing is copied, whole buffers stay alive."""

@@ -22,6 +22,7 @@ from streamjoin.pane.container import (
 )
 from streamjoin.pane.key import KeyColumn
 from streamjoin.pane.rows import Rows, is_consecutive, view_columns
+from streamjoin.pane.stream import write_stream
 from streamjoin.pane.zones import Zone, Zones
 
 REMEMBERED = 1 << 16
@@ -92,6 +93,9 @@ class Segment:
         if source is not None:
             streams = find_streams(source)
             contents = replace(contents, batches={name: streams[name] for name in contents.batches})
+        elif self.rows.tidy:
+            payload = memoryview(write_stream(self.rows.payload))
+            contents = replace(contents, batches={**contents.batches, "payload": payload})
         return pack(contents)
 
     def bound_size(self) -> int:

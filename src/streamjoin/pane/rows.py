@@ -71,6 +71,7 @@ class Rows:
         rows = replace(self, rank=np.arange(first, first + len(self)))
         whole = self.rank is None and len(self) > 0  # then ranks follow from the first, which the notes say
         rows.remember(self.zones.with_rank(first, len(self)), self.source if whole else None)
+        rows.__dict__["tidy"] = self.tidy
         return rows
 
     def with_ranks(self, ranks: NDArray[np.int64]) -> "Rows":

@@ -58,7 +58,7 @@ simulate: $(INSTALLED) ## histories with faults for a minute; HOURS=2, MINUTES=3
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLANTED),--planted) $(if $(BRANCHES),--branches $(BRANCHES))
 
 mutate: $(INSTALLED) ## small mistakes in flow and worker, one at a time: which are found? MINUTES=20; ONLY=flags
-	$(PY) -m tests.mutation $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
+	$(PY) -m tests.mutation $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY)) $(if $(KEPT),--kept $(KEPT))
 
 bench: $(INSTALLED) ## the papers' experiments, peers and the report; ARGS=--quick, ARGS="--only NAME", ARGS=--list
 	$(PY) -m benchmarks.papers $(ARGS)

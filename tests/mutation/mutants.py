@@ -61,6 +61,11 @@ class Mutant:
     def __str__(self) -> str:
         return f"{'/'.join(Path(self.path).parts[-2:])}:{self.line} {self.function}: {self.what}"
 
+    @property
+    def name(self) -> str:
+        """What tells it from any other."""
+        return f"{self} [{self.node}.{self.way}]"
+
     def apply(self) -> None:
         """Make the product this mutant, in this process."""
         tree = ast.parse(Path(self.path).read_text())

@@ -86,6 +86,7 @@ class Join:
     lagging: tuple[Side, ...] = ()
     reduction: Reduction | None = None
     ordered: bool = False
+    keeps_late: bool = False
 
     @property
     def layout_kind(self) -> str:
@@ -93,13 +94,14 @@ class Join:
 
     @cached_property
     def planned(self) -> "Planned":
-        return planned(self)
+        return planned(replace(self, keeps_late=False))
 
     def __str__(self) -> str:
         reduced = f", {self.reduction}" if self.reduction else ""
         lagging = f", lagging={''.join(self.lagging)}" if self.lagging else ""
         ordered = ", ordered" if self.ordered else ""
-        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{ordered}{reduced}"
+        late = ", late='keep'" if self.keeps_late else ""
+        return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{ordered}{late}{reduced}"
 
 
 def kind_of(kinds: dict[str, tuple[Any, ...]], value: Any) -> str:
@@ -177,7 +179,8 @@ def fitting(how: How, kind: str, on: str) -> Sequence[Layout]:
 
 
 def make_job(name: str, join: Join, partitions: int, cache: CacheSpec) -> Job:
-    return to_job(join.planned.plan, join.layout, cache, partitions, name)
+    job = to_job(join.planned.plan, join.layout, cache, partitions, name)
+    return replace(job, keeps_late=join.keeps_late)
 
 
 PLACES = {(kind, how) for how in HOWS for kind, _ in choices(how)}

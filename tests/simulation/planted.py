@@ -255,6 +255,21 @@ def a_lagging_side_judged_by_the_watermark_of_its_batch(patch: Patch) -> None:
 
 
 @plant
+def a_kept_row_without_its_watermark(patch: Patch) -> None:
+    patch.setattr(cell, "set_watermark", lambda kept, watermark: kept)
+
+
+@plant
+def a_late_row_kept_in_each_of_its_cells(patch: Patch) -> None:
+    real = cell.keep_late
+
+    def keep_late(plan: Any, side: Any, blocks: Any, before: Any) -> Iterator[pa.RecordBatch]:
+        return real(plan, side, [replace(block, first=None) for block in blocks], before)
+
+    patch.setattr(cell, "keep_late", keep_late)
+
+
+@plant
 def a_NULL_time_admitted(patch: Patch) -> None:  # noqa: N802
     real = emit.read_rows
 

@@ -20,12 +20,12 @@ MEMORY: tuple[tuple[types.ModuleType, str], ...] = (
 """All that modules of `flow` and below remember of a join, or of files; a test looks for more.
 
 `OF_A_PLAN` are caches that go by the plan as an object, which each process here has of its own, and `CODE` what was
-compiled: it depends on the condition alone, and loading it again takes longer than a history.
+compiled, which depends on the condition alone, and Arrow's schemas by their bytes.
 """
 
 
 OF_A_PLAN = {("streamjoin.worker.worker", "_analyze")}
-CODE = {("streamjoin.worker.fold", "_compile")}
+CODE = {("streamjoin.worker.fold", "_compile"), ("streamjoin.pane.stream", "_read_schema")}
 
 
 class Process:

@@ -71,6 +71,7 @@ class Runtime:
         self.history, self.hits = history, hits
         self.log: list[Logged] = []
         self.sink: dict[int, Counter[str]] = {}
+        self.kept: dict[int, Counter[str]] = {}
         self.sequence: dict[int, list[str]] = {}
         self.metrics: dict[tuple[int, int], list[CellMetrics]] = {}
         self.versions: dict[tuple[int, int], dict[int, Version]] = {
@@ -153,6 +154,7 @@ class Runtime:
     def _execute(self, logged: Logged, faults: Sequence[Fault], crash: Fault | None, replay: int) -> None:
         draw = self.history.draw(logged.arriving.number, "batch", replay)
         rows, chained, results = logged.arriving.rows, self.history.chained, list[list[Result]]()
+        kept = Counter[str]()
         crash_at = crash.salt % len(self.history.joins) if crash else -1
         for number in range(len(self.history.joins)):
             inputs: list[tuple[Side, list[Row]]] = []
@@ -168,14 +170,14 @@ class Runtime:
                 raise Crash
             some = crash.kind == "crash, some state committed" if crash and crash_at == number else False
             results = stage.settle(stage.run_cells(sent, some))
+            kept += stage.kept
         if crash and crash.kind == "crash, state committed":
             raise Crash
         found = Counter(repr(result) for part in results for result in part)
         self.sequence.setdefault(logged.id, [repr(result) for part in results for result in part])
-        before = self.sink.setdefault(logged.id, found)  # 8
-        assert before == found, (
-            f"batch {logged.arriving.number} ran again and gave other results: {_diff(before, found)}"
-        )
+        for sink, now in ((self.sink, found), (self.kept, kept)):
+            before = sink.setdefault(logged.id, now)  # 8
+            assert before == now, f"batch {logged.arriving.number} ran again and gave others: {_diff(before, now)}"
         if crash and crash.kind == "crash, sink committed":
             raise Crash
 

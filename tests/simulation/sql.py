@@ -4,6 +4,7 @@ Evaluated by the operator registry, a row at a time; the hash is any of 64 bits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from typing import Any
@@ -31,9 +32,12 @@ class Memo(dict[str, Any]):
 
     def __init__(self, expr: Expr, side: Side | None = None) -> None:
         self._expr, self._side = expr, side
+        assert not {c.path[0] for c in expr.columns} & {"ts", "id"}, (
+            "conditions look at neither time nor identity, which hardly ever repeat"
+        )
 
     def of_row(self, row: Row) -> Any:
-        key = repr([*row.values()][:-1])
+        key = repr([*row.values()][1:-1])
         if key not in self:
             self[key] = evaluate(self._expr, row, {}) if self._side == "l" else evaluate(self._expr, {}, row)
         return self[key]
@@ -91,8 +95,12 @@ class Sql:
         return all(memo.of_pair(left, right) for memo in self.residual)
 
 
-@cache
 def sql_of(join: Join) -> Sql:
+    return _sql_of(replace(join, keeps_late=False))
+
+
+@cache
+def _sql_of(join: Join) -> Sql:
     return Sql(join)
 
 

@@ -1,11 +1,15 @@
 """The stages of a micro-batch, task by task, with what goes wrong in them."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from streamjoin.flow.emit import Sent, emit
+from streamjoin.flow.late import is_kept
 from streamjoin.flow.metrics import CellMetrics
 from streamjoin.flow.sequence import arrange
 from streamjoin.flow.settle import Answer, settle, unpack_results
@@ -59,6 +63,8 @@ class Stage:
         self._layout = runtime.history.joins[join].layout
         self._sql = sql_of(runtime.history.joins[join])
         self._partitions = runtime.history.partitions
+        self.kept: Counter[str] = Counter()
+        """Rows that were dropped, as they came out beside the results."""
 
     def _process(self) -> Process:
         return self._draw.choice(self._runtime.processes)
@@ -221,11 +227,9 @@ class Stage:
         if self._plan.ordered:
             job = self._process().unpack(self._packed)
             together = [answer for own in answers for answer in own]
-            return [list(self._sql.to_results(arrange(job, self._draw.sample(together, len(together)))))]
+            return [self._take(arrange(job, self._draw.sample(together, len(together))), in_order=True)]
         if not self._plan.shared:
-            return [
-                list(self._sql.to_results(r for answer in own for r in unpack_results(answer.block))) for own in answers
-            ]
+            return [self._take(r for answer in own for r in unpack_results(answer.block)) for own in answers]
         assert isinstance(self._layout, Grid)
         parts: list[list[Answer]] = [[] for _ in range(self._partitions)]
         for answer in (answer for own in answers for answer in own):
@@ -239,7 +243,15 @@ class Stage:
             running.close()
             if done:
                 self._hit("settle dies")
-        return [
-            list(self._sql.to_results(settle(self._layout, self._draw.sample(part, len(part)), in_order=False)))
-            for part in parts
-        ]
+        return [self._take(settle(self._layout, self._draw.sample(part, len(part)), in_order=False)) for part in parts]
+
+    def _take(self, batches: Iterable[pa.RecordBatch], *, in_order: bool = False) -> list[Result]:
+        """The results; kept rows go their own way."""
+        results: list[Result] = []
+        for batch in batches:
+            if not is_kept(batch):
+                results += self._sql.to_results([batch])
+                continue
+            assert not (in_order and results), "kept rows came after results"
+            self.kept.update(repr((self._join, *row)) for row in zip(*(c.to_pylist() for c in batch), strict=True))
+        return results

@@ -13,7 +13,7 @@ import pytest
 
 import streamjoin.flow
 from streamjoin import flow, match, pane, worker
-from tests.simulation.faults import KINDS
+from tests.simulation.faults import EVENTS, KINDS
 from tests.simulation.history import make_history
 from tests.simulation.joins import PLACES
 from tests.simulation.planted import PLANTED, find_planted
@@ -38,7 +38,7 @@ def test_histories(root: Path) -> None:
         smallest = shrink(failure, lambda history: run_history(history, root))
         pytest.fail(f"{smallest}\nTo run it again: make simulate SEED={seed}", pytrace=False)
     print(f"\n{tally}")  # noqa: T201 - shown by pytest -s
-    assert {kind for kind, _, _ in tally.hits.counts} >= {*KINDS}
+    assert {kind for kind, _, _ in tally.hits.counts} >= {*KINDS, *EVENTS}
     assert {(layout, how) for _, layout, how in tally.hits.counts} == PLACES
 
 

@@ -70,7 +70,7 @@ def arrange(job: Job, answers: Iterable[Answer], scratch: Path | None = None) ->
                 yield results
                 continue
             runs.add(pack_results(sort_results(results, order)))
-        yield from read_ahead(runs.merge())
+        yield from runs.merge()
     finally:
         runs.close()
 
@@ -104,14 +104,9 @@ class Runs:
         if not runs:
             return
         times = [np.asarray(run.column(self._order[0])) for run in runs]
-        for start, stop in pairwise([None, *_choose_cuts(runs, times), None]):
-            pieces = []
-            for run, time in zip(runs, times, strict=True):
-                first = 0 if start is None else int(np.searchsorted(time, start))
-                last = len(time) if stop is None else int(np.searchsorted(time, stop))
-                if first < last:
-                    pieces.append(run.slice(first, last - first))
-            yield self._merge_slice(pa.concat_batches(pieces) if len(pieces) > 1 else pieces[0])
+        cuts = _choose_cuts(runs, times)
+        slices = map(self._merge_slice, _cut(runs, times, cuts))
+        yield from read_ahead(slices) if cuts else slices
 
     def _merge_slice(self, results: pa.RecordBatch) -> pa.RecordBatch:
         keys, out = _read_keys(results, self._order), results.select(range(self._width))
@@ -121,6 +116,20 @@ class Runs:
 
         order = argsort_keys(keys)
         return out.take(pa.array(sort_ties(order, find_ties(keys, order), argsort_among)))
+
+
+def _cut(
+    runs: Sequence[pa.RecordBatch], times: Sequence[NDArray[np.int64]], cuts: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """What all runs have between two cuts, run after run."""
+    for start, stop in pairwise([None, *cuts, None]):
+        pieces = []
+        for run, time in zip(runs, times, strict=True):
+            first = 0 if start is None else int(np.searchsorted(time, start))
+            last = len(time) if stop is None else int(np.searchsorted(time, stop))
+            if first < last:
+                pieces.append(run.slice(first, last - first))
+        yield pa.concat_batches(pieces) if len(pieces) > 1 else pieces[0]
 
 
 def _choose_cuts(runs: Sequence[pa.RecordBatch], times: Sequence[NDArray[np.int64]]) -> list[int]:

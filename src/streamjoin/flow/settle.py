@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from streamjoin.flow.answers import Answers
 from streamjoin.layout import Grid, Layout
+from streamjoin.pane.stream import write_stream
 from streamjoin.spec.side import Side
 
 if TYPE_CHECKING:  # who settles loads no worker
@@ -48,6 +49,8 @@ class Answer(NamedTuple):
 
 def pack_results(*results: pa.RecordBatch) -> bytes:
     """Results of one schema as bytes."""
+    if len(results) == 1:
+        return bytes(write_stream(results[0]))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, results[0].schema) as writer:
         for batch in results:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64, xxh3_64_intdigest
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.pane.stream import read_stream, write_stream
 
 MAGIC = b"SJSEG\r\n\x1a"  # line ends, as in PNG, show that a transfer as text has damaged it
 VERSION = 1
@@ -168,7 +169,7 @@ def _read_array(body: memoryview, dtype: str, shape: list[int], offset: int) -> 
 
 
 def _read_batch(body: memoryview, offset: int, length: int) -> Any:
-    batch = pa.ipc.open_stream(pa.py_buffer(body[offset : offset + length])).read_next_batch()
+    batch = read_stream(body[offset : offset + length])
     batch.validate()
     return batch
 
@@ -198,10 +199,7 @@ def _view_bytes(array: NDArray[Any]) -> Buffer:
 def _write_ipc(batch: Any) -> Buffer:
     if isinstance(batch, memoryview):
         return batch
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(_canonicalize(batch))
-    return memoryview(sink.getvalue())
+    return memoryview(write_stream(_canonicalize(batch)))
 
 
 def _bound_ipc(batch: Any) -> int:

@@ -7,7 +7,6 @@ CellJoin's (section 4.2): a kernel reads the key columns alone, results fetch th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,9 @@ class Rows:
     rank: NDArray[np.int64] | None = None
     route: NDArray[np.int64] | None = None
     source: Any = field(default=None, init=False, repr=False)
-    """The container that these rows were read from, if it holds all of them and nothing else (ranks aside)."""
+    """The container that these rows were read from or packed to, if it holds all of them and nothing else but ranks."""
+    tidy: bool = field(default=False, init=False, repr=False)
+    """Whether nothing lies under NULLs of the payload or beside its values: equal values are equal bytes."""
 
     def __post_init__(self) -> None:
         beside = [array for array in (self.rank, self.route) if array is not None]
@@ -78,6 +79,7 @@ class Rows:
         rows = replace(self, rank=np.arange(first, first + len(self)))
         whole = self.rank is None and len(self) > 0  # then ranks follow from the first, which the notes say
         rows.remember(self.zones.with_rank(first, len(self)), self.source if whole else None)
+        rows.__dict__["tidy"] = self.tidy
         return rows
 
     def with_ranks(self, ranks: NDArray[np.int64]) -> "Rows":
@@ -92,7 +94,7 @@ class Rows:
         """The rows at these positions, in this order, in buffers of their own."""
         payload = self.payload.take(pa.array(indices))
         views = view_columns(payload, self.shared)
-        return Rows(
+        taken = Rows(
             views["time"] if "time" in views else self.time[indices],
             tuple(
                 KeyColumn(views[name]) if (name := f"key {number}") in views else key.take(indices)
@@ -102,6 +104,8 @@ class Rows:
             None if self.rank is None else self.rank[indices],
             None if self.route is None else self.route[indices],
         )
+        taken.__dict__["tidy"] = True
+        return taken
 
     def slice(self, offset: int, length: int | None = None) -> "Rows":
         """At most so many rows from `offset` on, as Arrow slices: nothing is copied, whole buffers stay alive."""
@@ -216,9 +220,9 @@ def _iter_buffers(column: Any) -> Iterator[Any]:
 
 def _count_covered(extents: Iterable[tuple[int, int]]) -> int:
     """The number of addresses in the union of half-open intervals."""
-    steps = sorted(step for start, stop in extents if stop > start for step in ((start, 1), (stop, -1)))
-    covered = depth = 0
-    for (address, change), (following, _) in pairwise(steps):
-        depth += change
-        covered += following - address if depth else 0
+    covered = end = 0
+    for start, stop in sorted(extents):
+        if stop > end:
+            covered += stop - max(start, end)
+            end = stop
     return covered

@@ -22,7 +22,11 @@ from streamjoin.pane.container import (
 )
 from streamjoin.pane.key import KeyColumn
 from streamjoin.pane.rows import Rows, is_consecutive, view_columns
+from streamjoin.pane.stream import write_stream
 from streamjoin.pane.zones import Zone, Zones
+
+REMEMBERED = 1 << 16
+"""Rows of at most so many bytes remember them once they are packed: soon after, a cache asks for them too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,10 @@ class Segment:
         Rows that were read from bytes are these bytes again, unless they have an index now.
         """
         pieces = self.pack()
-        return pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else b"".join(pieces)
+        content = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else b"".join(pieces)
+        if not self.index and len(content) <= REMEMBERED:
+            self.rows.remember(self.rows.zones, content)
+        return content
 
     def pack(self) -> list[Buffer]:
         """The bytes of `to_bytes` in pieces, without copying them together; the digest is in the first."""
@@ -86,6 +93,9 @@ class Segment:
         if source is not None:
             streams = find_streams(source)
             contents = replace(contents, batches={name: streams[name] for name in contents.batches})
+        elif self.rows.tidy:
+            payload = memoryview(write_stream(self.rows.payload))
+            contents = replace(contents, batches={**contents.batches, "payload": payload})
         return pack(contents)
 
     def bound_size(self) -> int:

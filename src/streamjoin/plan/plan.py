@@ -69,13 +69,13 @@ class Plan:
         """The payload columns of one side."""
         return self.left if side == "l" else self.right
 
-    @property
+    @cached_property
     def output(self) -> pa.Schema:
         """The schema of the results: payload columns, the join time in microseconds, what else they are sorted by."""
         payload = [(field.name, field.type) for field in self.columns]
         return pa.schema([*payload, *((name, pa.int64()) for name in ("join_time", *self.extra))])
 
-    @property
+    @cached_property
     def order(self) -> list[str]:
         """The columns that results are sorted by; unordered ones have the join time alone."""
         if not self.ordered:
@@ -84,7 +84,7 @@ class Plan:
         times = [self.times.get(side, f"__time_{side}") for side in sides]
         return ["join_time", *times, *(f"__tie_{side}" for side in sides)]
 
-    @property
+    @cached_property
     def extra(self) -> list[str]:
         """The columns that results carry only to be sorted by; the last ones of the output."""
         return [name for name in self.order[1:] if name not in self.times.values()]

@@ -103,7 +103,9 @@ def test_what_was_measured_is_kept_and_used(monkeypatch: pytest.MonkeyPatch, tmp
     assert {path.parent for path in (tmp_path / "cache").rglob("*.json")} == {tmp_path / "cache"}
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": 1, "date": "x", "constants": {"batch": "?"}}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", f'{{"format": {kept.FORMAT}, "date": "x", "constants": {{"batch": "?"}}}}']
+)
 def test_constants_that_cannot_be_read_are_not_used(content: str, caplog: pytest.LogCaptureFixture) -> None:
     path = kept.keep_constants(SHIPPED)
     path.write_text(content)
@@ -114,7 +116,7 @@ def test_constants_that_cannot_be_read_are_not_used(content: str, caplog: pytest
 def test_constants_of_another_format_are_not_used() -> None:
     path = kept.keep_constants(Constants(batch=1.0))
     assert kept.find_constants("auto")[0].batch == 1.0
-    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
+    path.write_text(path.read_text().replace(f'"format": {kept.FORMAT}', '"format": 0'))
     assert kept.find_constants("auto")[0] == SHIPPED
 
 

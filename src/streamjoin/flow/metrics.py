@@ -17,7 +17,7 @@ def _metric(kind: Kind, meaning: str, together: Together = "sum", of: str = "") 
 
 
 _ARRIVED = "rows that arrived, each once however many copies its layout makes"
-_LATE = "rows before the watermark of the micro-batch: dropped, or [kept apart](guides/late-rows.md)"
+_LATE = "rows before the watermark of the micro-batch: dropped, or kept apart if so asked"
 _NEWEST = "the latest time of the rows that arrived, in microseconds since 1970; NULL where none did"
 _HELD = "what the windows of all cells hold: copies of rows, bytes with indexes, and the segments they lie in"
 _LOAD = "how evenly the comparisons fell on the cells"
@@ -31,7 +31,7 @@ class CellMetrics:
     rows_right: int = field(metadata=_metric("count", _ARRIVED))
     late_left: int = field(metadata=_metric("count", _LATE))
     late_right: int = field(metadata=_metric("count", _LATE))
-    invalid_rows: int = field(metadata=_metric("count", "rows without a time: likewise"))
+    invalid_rows: int = field(metadata=_metric("count", "rows without a time: dropped, or kept apart if so asked"))
     newest_left: int | None = field(metadata=_metric("level", _NEWEST, "most"))
     newest_right: int | None = field(metadata=_metric("level", _NEWEST, "most"))
     comparisons: int = field(

@@ -38,6 +38,10 @@ _ASSETS = {
 _POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:"
 
 
+MOST_BYTES = 64 << 20
+"""Answers stay in memory, the 4 MB of the charts' library too: waitress leaves the files of larger ones open."""
+
+
 class Server:
     """Serves a history until it is closed."""
 
@@ -48,7 +52,8 @@ class Server:
         self._port = listening.getsockname()[1]
         self._open: dict[int, Any] = {}
         """All that the server's loop watches; it ends when there is nothing left."""
-        self._server = create_server(self.answer, map=self._open, sockets=[listening], threads=4, ident=None)
+        served = {"map": self._open, "sockets": [listening], "threads": 4, "ident": None, "outbuf_overflow": MOST_BYTES}
+        self._server = create_server(self.answer, **served)
         self._thread = Thread(target=self._server.run, name="streamjoin-dashboard", daemon=True)
         self._thread.start()
 

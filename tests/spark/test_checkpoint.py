@@ -11,6 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from streamjoin.spark import stored
 from tests.spark.filejoin import FileJoin, expected, write_inputs
 from tests.spark.live import settings
 
@@ -199,6 +200,17 @@ def test_where_no_rows_wait_flush_says_so(spark: SparkSession, begun: FileJoin, 
         sj.flush(tmp_path, *frames, **Arguments(how="left").named)
     with pytest.raises(sj.StreamJoinError, match="checkpoint: got 5; expected the path"):
         sj.check(5, *frames, **Arguments().named)  # type: ignore[arg-type]
+
+
+def test_where_spark_cannot_read_state_it_is_refused_by_name(
+    spark: SparkSession, begun: FileJoin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "READS_STATE", False)
+    join = Arguments()
+    assert sj.check(begun.checkpoint, *join.frames(spark, begun), **join.named).startswith("goes on: ")
+    monkeypatch.setattr(stored, "read_file", lambda *_: None)  # as if there were no plan file
+    with pytest.raises(sj.StreamJoinError, match=r"checkpoint: Spark \S+ cannot read the state in "):
+        sj.check(begun.checkpoint, *join.frames(spark, begun), **join.named)
 
 
 @pytest.mark.guarantee

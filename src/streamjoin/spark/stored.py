@@ -17,6 +17,7 @@ from streamjoin.flow.planfile import PLAN_FILE, check_joins, read_plan
 from streamjoin.flow.settle import answer
 from streamjoin.spark.backfill import to_batch
 from streamjoin.spark.collector import ANSWERS, collect, place, settle_batches
+from streamjoin.spark.compat import READS_STATE, RELEASE
 from streamjoin.spark.job import pack_job, unpack_job
 from streamjoin.spark.jvm import may_have_commits, read_file
 from streamjoin.spark.placement import find_cell
@@ -96,6 +97,11 @@ def _read_keys(spark: SparkSession, checkpoint: str, *, from_state: bool = False
         return dict(enumerate(keys))
     if not may_have_commits(spark, checkpoint):
         return {}
+    if not READS_STATE:
+        raise StreamJoinError(
+            f"checkpoint: Spark {RELEASE} cannot read the state in {checkpoint}; from 4.1 on it can. Waiting rows come "
+            "out of the query itself, once rows of a later time move its watermark"
+        )
     try:
         operators = spark.read.format("state-metadata").load(checkpoint)
         ours = operators.where("operatorProperties LIKE '%\"note\"%' AND operatorProperties LIKE '%\"contents\"%'")

@@ -31,6 +31,9 @@ STATE_VALUE_BYTES = 16 << 10 if RELEASE in ("4.0.0", "4.0.1") else 32 << 20
 """The largest value that goes into state: Spark holds several copies of it while it travels. The first two releases
 read no more of a message than has arrived (SPARK-53870), so theirs must fit into one packet."""
 
+READS_STATE = VERSION >= (4, 1)
+"""Whether Spark's source for state reads checkpoints in the format that joins write; on 4.0 it fails to."""
+
 _PACKAGE = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if VERSION >= (4, 1) else "")
 FILE_MANAGER = f"{_PACKAGE}.FileSystemBasedCheckpointFileManager"
 

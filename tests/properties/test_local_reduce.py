@@ -19,11 +19,11 @@ from streamjoin.layout import Layout
 from streamjoin.local.step import Step
 from streamjoin.plan.asof import find_window, read_pick
 from streamjoin.reference import Batch, Row
-from streamjoin.reference_reduce import meet, pick
+from streamjoin.reference_reduce import Met, fold, meet, pick
 from streamjoin.worker.expiry import ENDED
 from tests.properties.test_local import PREDICATES, PUSHES, SCHEMAS, tie, to_batches
 from tests.properties.test_worker import CONDITIONS
-from tests.strategies import us
+from tests.strategies import WINDOWS, us
 
 GRIDS: tuple[Layout, ...] = (Grid(1, 1), Grid(2, 1), Grid(3, 1))
 Expect = Callable[[Sequence[Batch], bool], Counter[str]]
@@ -158,3 +158,93 @@ def test_asof_picks_what_the_law_says(
 @given(arguments=asofs(), sequence=PUSHES, most=st.integers(2, 9))
 def test_pushes_that_are_joined_together_give_the_same(arguments: dict[str, Any], sequence: Pushes, most: int) -> None:
     check_together(LocalJoin.asof(**arguments), arguments["delay"], sequence, expect_asof(arguments), most)
+
+
+# Aggregates
+
+
+def folded(
+    op: str, value: Callable[[Row, Row], Any], by: Callable[[Row, Row], Any] | None = None
+) -> Callable[[Met], Any]:
+    """An aggregate of a value of each pair."""
+    return lambda met: fold(op, *([of(met.left, r) for r in met.right] for of in (value, by) if of is not None))
+
+
+def if_known(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: None if None in values else compute(*values)
+
+
+def difference(l: Row, r: Row) -> Any:
+    return if_known(lambda x, a: a - x)(l["x"], r["a"])
+
+
+A, B, T, X = (lambda l, r: r["a"]), (lambda l, r: r["b"]), (lambda l, r: r["ts"]), (lambda l, r: l["x"])
+FLOATING = ("avg", "var_pop", "stddev_samp")
+ITEMS: dict[str, Callable[[Met], Any]] = {
+    "l.x": lambda met: met.left["x"],
+    "l.y": lambda met: met.left["y"],
+    "count(*)": lambda met: len(met.right),
+    "count(r.a)": folded("count", A),
+    "count_if(r.a > 0)": lambda met: sum(r["a"] is not None and r["a"] > 0 for r in met.right),
+    "sum(r.a)": folded("sum", A),
+    "sum(r.b)": folded("sum", B),
+    "sum(l.x)": folded("sum", X),
+    "sum(r.a * 2)": folded("sum", lambda l, r: if_known(lambda a: 2 * a)(r["a"])),
+    "sum(r.a - l.x)": folded("sum", difference),
+    "min(r.a - l.x)": folded("min", difference),
+    **{f"{op}(r.{name})": folded(op, of) for op in FLOATING for name, of in (("a", A), ("b", B))},
+    **{
+        f"{op}(r.{name})": folded(op, of)
+        for op in ("min", "max", "first", "last")
+        for name, of in (("ts", T), ("a", A), ("b", B))
+    },
+    "min_by(r.a, r.b)": folded("min_by", A, B),
+    "max_by(r.ts, r.a)": folded("max_by", T, A),
+    "first(r.a) IGNORE NULLS": lambda met: fold("first", [r["a"] for r in met.right if r["a"] is not None]),
+    "bool_or(r.a > l.x)": folded("max", lambda l, r: if_known(lambda d: d > 0)(difference(l, r))),
+    "avg(r.a) + 1": lambda met: if_known(lambda mean: mean + 1)(folded("avg", A)(met)),
+    "sum(r.a) - l.x * count(*)": lambda met: if_known(lambda total, x: total - x * len(met.right))(
+        folded("sum", A)(met), met.left["x"]
+    ),
+    "CASE WHEN count(r.a) > 1 THEN 'many' ELSE 'few' END": lambda met: "many" if folded("count", A)(met) > 1 else "few",
+}
+TIME_WINDOWS = st.one_of([windows for name, windows in WINDOWS.items() if "last" not in name])
+
+
+@st.composite
+def aggregates(draw: DrawFn) -> dict[str, Any]:
+    on = draw(st.sampled_from(CONDITIONS))
+    keyed = on in ("l.x = r.a", "l.x = r.a AND l.y >= r.b")
+    some = st.lists(st.sampled_from(list(ITEMS)), min_size=1, max_size=5, unique=True)
+    return {
+        **draw(runs((*GRIDS, Keyed(2)) if keyed else GRIDS)),
+        "on": on,
+        "window": draw(TIME_WINDOWS),
+        "select": draw((some | st.just(list(ITEMS))).filter(lambda items: any("(" in item for item in items))),
+    }
+
+
+def expect_aggregate(arguments: dict[str, Any]) -> Expect:
+    def expect(batches: Sequence[Batch], ended: bool) -> Counter[str]:
+        found = Counter[str]()
+        for met in meet(batches, PREDICATES[arguments["on"]], arguments["window"], tie=tie_right, ended=ended):
+            if met.right or arguments["how"] == "left":
+                found[repr((*(ITEMS[item](met) for item in arguments["select"]), met.join_time))] += 1
+        return found
+
+    return expect
+
+
+@settings(max_examples=60)
+@given(arguments=aggregates(), sequence=PUSHES, saves=st.booleans())
+def test_aggregates_are_what_the_law_says(
+    tmp_path_factory: pytest.TempPathFactory, arguments: dict[str, Any], sequence: Pushes, saves: bool
+) -> None:
+    directory = tmp_path_factory.mktemp("saved") if saves else None
+    check(LocalJoin.aggregate(**arguments), arguments["delay"], sequence, expect_aggregate(arguments), directory)
+
+
+@settings(max_examples=20)
+@given(arguments=aggregates(), sequence=PUSHES, most=st.integers(2, 9))
+def test_aggregates_of_pushes_that_are_joined_together(arguments: dict[str, Any], sequence: Pushes, most: int) -> None:
+    check_together(LocalJoin.aggregate(**arguments), arguments["delay"], sequence, expect_aggregate(arguments), most)

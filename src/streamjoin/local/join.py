@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from streamjoin.layout import Layout
+from streamjoin.local.aggregated import Aggregated
 from streamjoin.local.asked import Asked, check_schema, to_structs
 from streamjoin.local.driver import Callback
 from streamjoin.local.handshake import Handshake
@@ -147,6 +148,56 @@ class LocalJoin(RunningJoin):
         return cls._run(asked, "asof", arguments, callback)
 
     @classmethod
+    def aggregate(
+        cls,
+        *,
+        on: On,
+        window: Window | None = None,
+        left: pa.Schema,
+        right: pa.Schema,
+        time: str | tuple[str, str],
+        delay: Duration | tuple[Duration, Duration],
+        select: Sequence[str],
+        how: str = "left",
+        layout: Layout | Literal["auto"] = "auto",
+        workers: int | None = None,
+        timezone: str = "UTC",
+        callback: Callback | None = None,
+        unread: int = 10_000_000,
+    ) -> "LocalJoin":
+        """Reduce all that a left row meets to one row, as `aggregate` does.
+
+        :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), or a list of column names to be equal.
+        :param window: `within`, `between` or `tumbling`; None where `on` bounds the time between the rows.
+        :param left: the Arrow schema of what `push_left` is given, as for `LocalJoin`.
+        :param time: the event-time columns, as for `LocalJoin`.
+        :param delay: how far a row may come behind the latest one of its side and still count.
+        :param select: the columns of the result: SQL over columns of l and over aggregates, those of `aggregate`.
+        :param how: "left", or "inner" to leave out left rows that met none.
+        :param layout: `Grid(n, 1)` or `Keyed(n)`, which keep a left row in one cell, or "auto".
+
+        Types are those that Spark gives. A left row comes out once the watermark has passed the last time at which a
+        match could come. Sums of doubles are added in the order of time, ties by a hash of the whole row: they are the
+        same for every layout and after every restart. The other arguments are those of `LocalJoin`.
+
+        >>> from streamjoin import LocalJoin, within
+        >>> with LocalJoin.aggregate(
+        ...     on="abs(l.price - r.ask) <= 0.5", window=within("5 seconds"), time="ts", delay="0 seconds",
+        ...     left=pa.schema([("ts", pa.int64()), ("price", pa.float64())]),
+        ...     right=pa.schema([("ts", pa.int64()), ("ask", pa.float64())]),
+        ...     select=["l.price", "count(*) AS quotes", "avg(r.ask) AS mean", "min(r.ask - l.price) < 0 AS below"],
+        ... ) as near:
+        ...     near.push_right({"ts": [1, 2, 3], "ask": [20.0, 20.5, 30.0]})
+        ...     near.push_left({"ts": 0, "price": 20.1})
+        ...     near.flush()
+        ...     near.read().drop_columns("join_time").to_pylist()
+        [{'price': 20.1, 'quotes': 2, 'mean': 20.25, 'below': True}]
+        """
+        arguments = _collect(locals())
+        asked = Aggregated(**_read_inputs(arguments), on=on, window=window, how=reduced_how_of(how), select=select)
+        return cls._run(asked, "aggregate", arguments, callback)
+
+    @classmethod
     def _run(cls, asked: Asked, verb: str, arguments: dict[str, Any], callback: Callback | None) -> "LocalJoin":
         join = cls.__new__(cls)
         RunningJoin.__init__(join, asked, verb, arguments, callback)
@@ -156,7 +207,7 @@ class LocalJoin(RunningJoin):
     def restore(cls, directory: str | Path, *, callback: Callback | None = None) -> "LocalJoin":
         """The join that was saved there, as if it had never stopped; unread results are there to be read."""
         saved = load(Path(directory))
-        verbs: dict[str, Callable[..., LocalJoin]] = {"join": cls, "asof": cls.asof}
+        verbs: dict[str, Callable[..., LocalJoin]] = {"join": cls, "asof": cls.asof, "aggregate": cls.aggregate}
         join = verbs[saved.told.get("verb", "join")](**saved.arguments, callback=callback)
         join._go_on(saved)
         return join

@@ -1,12 +1,14 @@
 """What `LocalJoin.asof` and `LocalJoin.aggregate` take and refuse, and the types of their results."""
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from streamjoin import Cell, Grid, Handshake, Keyed, LocalJoin, Scale, StreamJoinError
+from streamjoin import Cell, Grid, Handshake, Keyed, LocalJoin, Scale, StreamJoinError, last, within
 
 TRADES = pa.schema([("ts", pa.timestamp("us", "UTC")), ("sym", pa.string()), ("price", pa.float64())])
 QUOTES = pa.schema([("ts", pa.timestamp("us", "UTC")), ("sym", pa.string()), ("ask", pa.decimal128(10, 2))])
@@ -66,3 +68,124 @@ def test_a_lambda_is_kept_as_text(tmp_path: Path) -> None:
     with LocalJoin.restore(tmp_path) as again:
         assert again.stats().live_left == 1
         assert again.schema == join.schema
+
+
+# Aggregates
+
+
+def aggregate(*select: str, **arguments: Any) -> LocalJoin:
+    given = {"on": "l.sym = r.sym", "window": within("1 minute"), "select": list(select)}
+    return LocalJoin.aggregate(**{**INPUTS, **given, **arguments})
+
+
+TYPES = {
+    "count(*)": pa.int64(),
+    "count(r.sym)": pa.int64(),
+    "count_if(r.ask > 1)": pa.int64(),
+    "sum(r.ask)": pa.decimal128(20, 2),
+    "avg(r.ask)": pa.decimal128(14, 6),
+    "sum(r.tiny)": pa.int64(),
+    "sum(r.real)": pa.float64(),
+    "avg(r.tiny)": pa.float64(),
+    "stddev(r.ask)": pa.float64(),
+    "min(r.ask)": pa.decimal128(10, 2),
+    "max(r.real)": pa.float32(),
+    "min(r.sym)": pa.string(),
+    "max(r.ts)": pa.timestamp("us", "UTC"),
+    "max_by(r.tiny, r.ask)": pa.int8(),
+    "last(r.sym)": pa.string(),
+    "first(r.list)": pa.list_(pa.int32()),
+    "bool_and(r.tiny > 0)": pa.bool_(),
+    "min(l.price - r.real)": pa.float64(),
+    "avg(r.real) + 1": pa.float64(),
+    "count(*) > 1": pa.bool_(),
+    "l.sym AS sym": pa.string(),
+}
+
+
+def test_results_have_the_types_that_spark_gives() -> None:
+    right = QUOTES
+    for name, type in (("tiny", pa.int8()), ("real", pa.float32()), ("list", pa.list_(pa.int32()))):
+        right = right.append(pa.field(name, type))
+    with aggregate(*TYPES, right=right) as join:
+        assert dict(zip(TYPES, join.schema.types, strict=False)) == TYPES
+        join.push_left({"ts": 0, "sym": "A", "price": 3.0})
+        quotes = {"ts": [0, 1], "sym": ["A", "A"], "ask": [Decimal("1.25"), Decimal("2.5")]}
+        join.push_right({**quotes, "tiny": [1, 2], "real": [0.5, None], "list": [[1], []]})
+        join.push_left({"ts": 0, "sym": "B", "price": 3.0})
+        join.flush()
+        met, alone = join.read().drop_columns("join_time").sort_by("sym").to_pylist()
+    assert met == {
+        "count(*)": 2,
+        "count(r.sym)": 2,
+        "count_if(r.ask > 1)": 2,
+        "sum(r.ask)": Decimal("3.75"),
+        "avg(r.ask)": Decimal("1.875"),
+        "sum(r.tiny)": 3,
+        "sum(r.real)": 0.5,
+        "avg(r.tiny)": 1.5,
+        "stddev(r.ask)": pytest.approx(0.8838834764831844),
+        "min(r.ask)": Decimal("1.25"),
+        "max(r.real)": 0.5,
+        "min(r.sym)": "A",
+        "max(r.ts)": datetime(1970, 1, 1, 0, 0, 0, 1, UTC),
+        "max_by(r.tiny, r.ask)": 2,
+        "last(r.sym)": "A",
+        "first(r.list)": [1],
+        "bool_and(r.tiny > 0)": True,
+        "min(l.price - r.real)": 2.5,
+        "avg(r.real) + 1": 1.5,
+        "count(*) > 1": True,
+        "sym": "A",
+    }
+    counts = ("count(*)", "count(r.sym)", "count_if(r.ask > 1)")
+    assert alone == dict.fromkeys(met) | dict.fromkeys(counts, 0) | {"count(*) > 1": False, "sym": "B"}
+
+
+def test_all_columns_of_l() -> None:
+    with aggregate("l.*", "count(*) AS n") as join:
+        assert join.schema.names == ["ts", "sym", "price", "n", "join_time"]
+        join.push_left({"ts": 0, "sym": "A", "price": 3.0})
+        join.flush()
+        assert join.read().select(["sym", "n"]).to_pylist() == [{"sym": "A", "n": 0}]
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ([], "select: expected a list of SQL, aggregates among it, such as 'count(*) AS n'; got []"),
+        (["l.sym"], "expected an aggregate among them, such as count(*)"),
+        (["count(DISTINCT r.sym)"], "aggregates of DISTINCT values are not possible; leave it out"),
+        (["r.sym", "count(*)"], "names r.sym outside of an aggregate"),
+        (["sum(r.sym)"], "select: sum of r.sym, which is string; expected a number: cast it before"),
+        (["avg(r.wide)"], "which is decimal(30,2); expected a decimal of at most 18 digits, or a double"),
+        (["sum(r.wide)"], "which is decimal(30,2); expected a decimal of at most 28 digits, or a double"),
+        (["min(r.list)"], "which is array<int>; expected a number, string, binary, date, time or boolean"),
+        (["bool_and(r.ask)"], "select: bool_and of r.ask, which is decimal(10,2); expected a boolean"),
+        (["count(*) AS n", "sum(r.ask) AS n"], "the result would have two columns named 'n'"),
+        (["sum(r.nothing)"], "r.nothing"),
+        (["count(*) + l.nothing"], "nothing"),
+        (["first(soundex(r.sym))"], "select: only Spark evaluates soundex(r.sym)"),
+        (["soundex(last(r.sym))"], "select: only Spark evaluates soundex"),
+        (["first(levenshtein(l.sym, r.sym))"], "a cell would have to for each pair of rows"),
+    ],
+)
+def test_aggregate_refuses(select: list[str], message: str) -> None:
+    right = QUOTES.append(pa.field("wide", pa.decimal128(30, 2))).append(pa.field("list", pa.list_(pa.int32())))
+    with pytest.raises(StreamJoinError) as caught:
+        aggregate(*select, right=right)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("window", [last(3), last(3) & within("1 minute")])
+def test_count_windows_are_refused(window: Any) -> None:
+    with pytest.raises(StreamJoinError, match="counts rows, which only a join can; give a time window"):
+        aggregate("count(*)", window=window)
+
+
+def test_items_compute_with_decimals() -> None:
+    with aggregate("sum(r.ask) / count(*) AS mean") as join:
+        join.push_left({"ts": 0, "sym": "A", "price": 3.0})
+        join.push_right({"ts": 0, "sym": "A", "ask": Decimal("2.00")})
+        join.flush()
+        assert join.read()["mean"].to_pylist() == [Decimal("2")]

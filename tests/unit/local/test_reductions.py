@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import streamjoin
 from streamjoin import Cell, Grid, Handshake, Keyed, LocalJoin, Scale, StreamJoinError, last, within
 
 TRADES = pa.schema([("ts", pa.timestamp("us", "UTC")), ("sym", pa.string()), ("price", pa.float64())])
@@ -189,3 +191,19 @@ def test_items_compute_with_decimals() -> None:
         join.push_right({"ts": 0, "sym": "A", "ask": Decimal("2.00")})
         join.flush()
         assert join.read()["mean"].to_pylist() == [Decimal("2")]
+
+
+def test_a_time_zone_is_refused_only_where_it_matters() -> None:
+    with aggregate("max(r.ts) AS latest", timezone="Europe/Berlin"):
+        pass
+    with pytest.raises(StreamJoinError, match="depends on the time zone, and without Spark only 'UTC' is served"):
+        aggregate("CAST(max(r.ts) AS DATE) AS day", timezone="Europe/Berlin")
+
+
+@pytest.mark.parametrize("verb", ["asof", "aggregate"])
+def test_arguments_are_those_of_the_verb_on_spark(verb: str) -> None:
+    here, there = (signature(getattr(of, verb)).parameters for of in (LocalJoin, streamjoin))
+    for_spark, of_its_own = {"late", "name"}, {"workers", "timezone", "callback", "unread"}
+    assert here.keys() - of_its_own == there.keys() - for_spark
+    for name in here.keys() & there.keys() - {"delay"}:  # nothing else would say what is late
+        assert here[name].default == there[name].default

@@ -71,7 +71,7 @@ def aggregate(
 def _plan(arguments: Mapping[str, Any]) -> "Planned":
     from streamjoin.spark.aggregated import plan_aggregate
 
-    return plan_aggregate(**check_arguments(arguments, hows=("left", "inner")))
+    return plan_aggregate(**check_arguments(arguments, reduces=True))
 
 
 PLANNERS[aggregate] = _plan

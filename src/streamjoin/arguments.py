@@ -7,7 +7,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.local.handshake import Handshake
 from streamjoin.spec.duration import Duration
-from streamjoin.spec.how import HOWS, How, how_of
+from streamjoin.spec.how import how_of, reduced_how_of
 from streamjoin.spec.late import late_of
 from streamjoin.spec.side import pair_of
 from streamjoin.spec.window import require_window
@@ -24,16 +24,8 @@ PLANNERS: "dict[Callable[..., DataFrame], Callable[[Mapping[str, Any]], Planned]
 """For each verb what plans it, given its arguments with their defaults."""
 
 
-def list_columns(by: str | Sequence[str] | None) -> list[str]:
-    """The columns that `by` names."""
-    names = [by] if isinstance(by, str) else [] if by is None else list(by)
-    if not all(isinstance(each, str) for each in names):
-        raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
-    return names
-
-
-def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) -> dict[str, Any]:
-    """The arguments of a verb on two inputs as the runtime takes them; `hows` are the types of join that it has."""
+def check_arguments(arguments: Mapping[str, Any], *, reduces: bool = False) -> dict[str, Any]:
+    """The arguments of a verb on two inputs as the runtime takes them; one that `reduces` has one result a left row."""
     layout, window, name, how = (arguments[key] for key in ("layout", "window", "name", "how"))
     if isinstance(layout, Handshake):
         raise StreamJoinError(layout.why_not_on_spark)
@@ -43,11 +35,9 @@ def check_arguments(arguments: Mapping[str, Any], hows: Sequence[How] = HOWS) ->
         require_window(window)
     if not isinstance(name, str) or not name:
         raise StreamJoinError(f"name: got {name!r}; expected a word for the join's metrics")
-    if how_of(how) not in hows:
-        raise StreamJoinError(f"how: got {how!r}; expected {' or '.join(map(repr, hows))}: one result for a left row")
     checked = {
         **{key: arguments[key] for key in ("left", "right", "on", "window", "select", "name")},
-        "how": how_of(how),
+        "how": (reduced_how_of if reduces else how_of)(how),
         "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
         "delay": pair_of(
             "delay",

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments, list_columns
-from streamjoin.errors import StreamJoinError
+from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
-from streamjoin.spec.duration import Duration, microseconds
-from streamjoin.spec.window import Between
+from streamjoin.spec.duration import Duration
+from streamjoin.sql.select import list_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from streamjoin.spark.build import Planned
 
 Direction = Literal["backward", "forward", "nearest"]
-_DIRECTIONS = ("backward", "forward", "nearest")
 
 
 def asof(
@@ -79,36 +77,13 @@ def asof(
 
 
 def _plan(arguments: Mapping[str, Any]) -> "Planned":
+    from streamjoin.plan.asof import find_window, read_pick
     from streamjoin.spark.picked import plan_asof
 
-    by, on, tolerance = (arguments[key] for key in ("by", "on", "tolerance"))
-    direction, exact = arguments["direction"], arguments["allow_exact_matches"]
-    if direction not in _DIRECTIONS:
-        raise StreamJoinError(f"direction: got {direction!r}; expected one of {', '.join(map(repr, _DIRECTIONS))}")
-    if not isinstance(exact, bool):
-        raise StreamJoinError(f"allow_exact_matches: got {exact!r}; expected True or False")
-    names = list_columns(by)
-    window = find_window(tolerance, direction, exact)
-    given = {**arguments, "window": window, "on": "true" if on is None else on}
-    checked = check_arguments(given, hows=("left", "inner"))
-    return plan_asof(**checked, by=names, direction=direction, exact=exact)
+    on, pick = arguments["on"], read_pick(arguments["direction"], arguments["allow_exact_matches"])
+    by, window = list_columns(arguments["by"]), find_window(arguments["tolerance"], pick)
+    checked = check_arguments({**arguments, "window": window, "on": "true" if on is None else on}, reduces=True)
+    return plan_asof(**checked, by=by, pick=pick)
 
 
 PLANNERS[asof] = _plan
-
-
-def find_window(tolerance: Duration, direction: Direction, exact: bool) -> Between:
-    """The window of the rows that `asof` chooses from; of the nearest, that it may not be exact is not said here.
-
-    >>> print(find_window("1 minute", "backward", False))
-    between('-1 minute', '0 seconds', closed='left')
-    """
-    far = microseconds(tolerance, "tolerance")
-    if far < 0:
-        raise StreamJoinError(f"tolerance: expected a duration >= 0; got {tolerance!r}")
-    match direction:
-        case "backward":
-            return Between(-far, 0, "both" if exact else "left")
-        case "forward":
-            return Between(0, far, "both" if exact else "right")
-    return Between(-far, far)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from streamjoin.arguments import PLANNERS, Delay, Frames, list_columns
+from streamjoin.arguments import PLANNERS, Delay, Frames
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.spec.duration import Duration, microseconds
+from streamjoin.sql.select import list_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,9 +7,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from streamjoin.asof import find_window
 from streamjoin.pane import KeyColumn, Rows
 from streamjoin.plan import Block, Plan
+from streamjoin.plan.asof import find_window
 from streamjoin.plan.reduction import Direction, Pick
 from streamjoin.predicate import Schema, parse
 from streamjoin.spec.window import Between
@@ -34,7 +34,7 @@ def to_block(frame: pd.DataFrame, name: str) -> Block:
 
 def run(left: pd.DataFrame, right: pd.DataFrame, direction: Direction, exact: bool) -> dict[int, int | None]:
     """The pairs that a worker finds, batch by batch."""
-    window: Between = find_window(f"{TOLERANCE} microseconds", direction, exact)
+    window: Between = find_window(f"{TOLERANCE} microseconds", Pick(direction, exact))
     schemas = pa.schema([("l", pa.int64())]), pa.schema([("r", pa.int64())])
     worker = Worker(
         Plan(parse("l.sym = r.sym", SIDE, SIDE), window, *schemas, "left", reduction=Pick(direction, exact))

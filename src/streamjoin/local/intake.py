@@ -30,6 +30,9 @@ from streamjoin.spec.side import NAMED, Side
 Pushed: TypeAlias = "pa.Table | pa.RecordBatch | Mapping[str, Any]"
 """What `push_left` and `push_right` take."""
 
+Source: TypeAlias = "tuple[str, ...] | Expr"
+"""What a payload column is: a column of a push, or what is computed of some."""
+
 Hashes = NDArray[np.int64]
 
 
@@ -53,7 +56,7 @@ class Intake:
     side: Side
     schema: pa.Schema
     time: str
-    carried: Sequence[tuple[str, ...]]
+    carried: Sequence[Source]
     plan: Plan
     filters: Sequence[Expr]
     hashed: bool
@@ -86,7 +89,7 @@ class Intake:
     def find_row_reader(self) -> "RowReader | None":
         """Reads single rows without Arrow, where all columns are plain and keys are columns of numbers; else None."""
         plain = [find_plain(key) for key, _ in self._keys]
-        paths = [path for path in (*self.carried, *plain) if path is not None and len(path) == 1]
+        paths = [path for path in (*self.carried, *plain) if isinstance(path, tuple) and len(path) == 1]
         if self.filters or self.hashed or len(paths) < len(self.carried) + len(plain):
             return None
         names = [path[0] for path in paths]
@@ -97,7 +100,10 @@ class Intake:
     def _to_rows(self, batch: pa.RecordBatch, time: NDArray[np.int64]) -> Rows:
         keys = tuple(self._read_key(key, guards, batch) for key, guards in self._keys)
         schema = self.plan.payload(self.side)
-        columns = [find_column(batch, path) for path in self.carried]
+        columns = [
+            evaluate_column(source, batch) if isinstance(source, Expr) else find_column(batch, source)
+            for source in self.carried
+        ]
         route = hash_rows(batch, self.side) if self.hashed else None
         if self.sortable:
             columns += [pa.array(time), pa.array(route)]

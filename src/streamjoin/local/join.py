@@ -1,47 +1,30 @@
-"""LocalJoin: the join within one process.
+"""LocalJoin: the join within one process, and the joins that reduce; what is asked is checked, then it runs."""
 
-    push -> read rows, fix W -> driver: engine, then order -> unread results, or the callback
-
-Each push keeps the watermark that it was admitted under, whenever it runs.
-"""
-
-import os
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from streamjoin.errors import StreamJoinError
-from streamjoin.layout import Layout, choose_layout
-from streamjoin.local.admission import Admission
-from streamjoin.local.asked import Asked, check_count, check_schema
-from streamjoin.local.driver import Callback, Driver
-from streamjoin.local.gate import Gate
+from streamjoin.layout import Layout
+from streamjoin.local.aggregated import Aggregated
+from streamjoin.local.asked import Asked, check_schema, to_structs
+from streamjoin.local.driver import Callback
 from streamjoin.local.handshake import Handshake
-from streamjoin.local.intake import Pushed, Taken
-from streamjoin.local.lean import LeanEngine
-from streamjoin.local.pool import Pool
-from streamjoin.local.row import Row, RowReader
-from streamjoin.local.save import load, save
-from streamjoin.local.stats import Stats
-from streamjoin.local.step import GATE_OUT, Step, run_steps
-from streamjoin.local.systems import build_engine
-from streamjoin.operators.evaluate import physical
-from streamjoin.operators.types import TIMESTAMP
+from streamjoin.local.running import RunningJoin
+from streamjoin.local.save import load
+from streamjoin.plan.asof import choose_columns, find_window, read_pick, write_condition
+from streamjoin.plan.reduction import Direction
 from streamjoin.predicate import On
-from streamjoin.spec.duration import Duration, microseconds
-from streamjoin.spec.how import how_of
-from streamjoin.spec.side import SIDES, Side, pair_of
+from streamjoin.spec.duration import Duration
+from streamjoin.spec.how import how_of, reduced_how_of
+from streamjoin.spec.side import Side, pair_of
 from streamjoin.spec.window import Window
-from streamjoin.sql.select import JOIN_TIME
-from streamjoin.worker.expiry import ENDED
+from streamjoin.sql.on import to_text
+from streamjoin.sql.select import list_columns
 
 
-class LocalJoin:
+class LocalJoin(RunningJoin):
     """Join two streams that are pushed in this process, on any condition within a window; no Spark.
 
     :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), or a list of column names to be equal.
@@ -62,6 +45,7 @@ class LocalJoin:
     Each push is a micro-batch. Its watermark is the least over both sides of (latest time pushed before - delay), or
     what `advance` said if that is higher; rows before it are late, dropped and counted.
 
+    >>> from datetime import datetime
     >>> from streamjoin import LocalJoin, within
     >>> near = LocalJoin(
     ...     on="abs(l.price - r.ask) <= 0.5", window=within("5 seconds"), time="ts", delay="1 second",
@@ -94,207 +78,159 @@ class LocalJoin:
         callback: Callback | None = None,
         unread: int = 10_000_000,
     ) -> None:
-        self._arguments: dict[str, Any] = {
-            key: value for key, value in locals().items() if key not in ("self", "callback", "__class__")
-        }
-        check_count("workers", workers)
-        check_count("unread", unread)
+        arguments = _collect(locals())
         asked = Asked(
-            on=on,
-            window=window,
-            schemas={"l": check_schema(left, "l"), "r": check_schema(right, "r")},
-            time=pair_of("time", time, "one name, or a pair such as ('ts', 'ts')", str),
-            how=how_of(how),
-            select=select,
-            suffixes=pair_of("suffixes", suffixes, "a pair such as ('_l', '_r')", str, one=False),
-            timezone=timezone,
-            ordered=bool(ordered),
-            layout=layout,
+            **_read_inputs(arguments), on=on, window=window, how=how_of(how), select=select, ordered=bool(ordered)
         )
-        if callable(on):
-            self._arguments["on"] = asked.text
-        waits = pair_of("delay", delay, "one duration, or a pair: for left and right", Duration)
-        cores = os.cpu_count() or 1
-        self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout
-        self._pool = Pool(workers or min(self.layout.cells, cores))
-        self._asked = asked
-        self._engine = build_engine(self.layout, asked.plan, self._pool, sorts=asked.sorts)
-        self._intakes = {side: asked.intake(side, self.layout) for side in SIDES}
-        self._rows = self._find_row_readers()
-        self._admission = Admission(
-            {side: microseconds(wait, "delay") for side, wait in zip(SIDES, waits, strict=True)}
-        )
-        self._gate = Gate(JOIN_TIME, GATE_OUT, by=asked.order) if asked.sorts else None
-        # A semi join takes one push at a time: the micro-batch says which match releases a row
-        groups = asked.plan.how != "left_semi" or asked.plan.counts
-        self._driver = Driver(
-            self._join, callback, self._free, most_rows=self._engine.most_rows if groups else None, unread=unread
-        )
+        super().__init__(asked, "join", arguments, callback)
 
-    # Verbs
+    @classmethod
+    def asof(
+        cls,
+        *,
+        left: pa.Schema,
+        right: pa.Schema,
+        by: str | Sequence[str] | None = None,
+        on: On | None = None,
+        time: str | tuple[str, str],
+        delay: Duration | tuple[Duration, Duration],
+        tolerance: Duration,
+        direction: Direction = "backward",
+        allow_exact_matches: bool = True,
+        how: str = "left",
+        select: Sequence[str] | None = None,
+        layout: Layout | Literal["auto"] = "auto",
+        workers: int | None = None,
+        timezone: str = "UTC",
+        suffixes: tuple[str, str] = ("_l", "_r"),
+        callback: Callback | None = None,
+        unread: int = 10_000_000,
+    ) -> "LocalJoin":
+        """Join to every left row the last right row before it, the first one after it, or the nearest, as `asof` does.
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of the results."""
-        return self._asked.schema
+        :param left: the Arrow schema of what `push_left` is given, as for `LocalJoin`.
+        :param by: columns of both sides that must be equal, one name or several.
+        :param on: any further condition: SQL over ``l.`` and ``r.`` columns, or a lambda over (l, r).
+        :param time: the event-time columns, as for `LocalJoin`.
+        :param delay: how far a row may come behind the latest one of its side and still count.
+        :param tolerance: how far in time the right row may lie from the left one; included.
+        :param direction: "backward", "forward" or "nearest".
+        :param allow_exact_matches: whether a right row of the very same time counts.
+        :param how: "left", or "inner" to leave out left rows without a match.
+        :param select: the columns of the result; by default all, `by` once.
+        :param layout: `Grid(n, 1)` or `Keyed(n)`, which keep a left row in one cell, or "auto".
 
-    def push_left(self, rows: Pushed) -> None:
-        """Rows of the left stream: an Arrow table or batch, a dict of columns, or a dict that is one row."""
-        self._push("l", rows)
+        A left row comes out once the watermark has passed the last time at which a match could come. Of right rows of
+        one time that with the greatest hash of the whole row comes last. Other arguments are those of `LocalJoin`.
 
-    def push_right(self, rows: Pushed) -> None:
-        """Rows of the right stream."""
-        self._push("r", rows)
-
-    def advance(self, watermark: int | datetime) -> None:
-        """No row before this time will be admitted any more: a time, or microseconds since the epoch.
-
-        For streams that fall silent: what waits for the watermark comes out.
+        >>> from streamjoin import LocalJoin
+        >>> trades = pa.schema([("ts", pa.int64()), ("sym", pa.string()), ("price", pa.float64())])
+        >>> quotes = pa.schema([("ts", pa.int64()), ("sym", pa.string()), ("ask", pa.float64())])
+        >>> with LocalJoin.asof(
+        ...     left=trades, right=quotes, by="sym", time="ts", delay="0 seconds", tolerance="1 minute"
+        ... ) as before:
+        ...     before.push_right({"ts": [1, 3, 7], "sym": ["A"] * 3, "ask": [20.0, 20.2, 99.0]})
+        ...     before.push_left({"ts": 5, "sym": "A", "price": 20.1})
+        ...     before.flush()
+        ...     before.read().to_pylist()
+        [{'ts_l': 5, 'sym': 'A', 'price': 20.1, 'ts_r': 3, 'ask': 20.2, 'join_time': 5}]
         """
-        time = physical(watermark, TIMESTAMP) if isinstance(watermark, datetime) else watermark
-        if not isinstance(time, int) or isinstance(time, bool):
-            raise StreamJoinError(f"advance: got {watermark!r}; expected a datetime, or an int of microseconds")
+        arguments, columns = _collect(locals()), list_columns(by)
+        pick, inputs = read_pick(direction, allow_exact_matches), _read_inputs(arguments)
+        asked = Asked(
+            **inputs,
+            on=write_condition(columns, "true" if on is None else to_text(on)),
+            window=find_window(tolerance, pick),
+            how=reduced_how_of(how),
+            select=choose_columns(select, columns, to_structs(inputs["schemas"])),
+            pick=pick,
+        )
+        return cls._run(asked, "asof", arguments, callback)
 
-        def admit() -> Step:
-            self._admission.advance(time)
-            return Step(None, None, self._admission.watermark, perf_counter())
+    @classmethod
+    def aggregate(
+        cls,
+        *,
+        on: On,
+        window: Window | None = None,
+        left: pa.Schema,
+        right: pa.Schema,
+        time: str | tuple[str, str],
+        delay: Duration | tuple[Duration, Duration],
+        select: Sequence[str],
+        how: str = "left",
+        layout: Layout | Literal["auto"] = "auto",
+        workers: int | None = None,
+        timezone: str = "UTC",
+        callback: Callback | None = None,
+        unread: int = 10_000_000,
+    ) -> "LocalJoin":
+        """Reduce all that a left row meets to one row, as `aggregate` does.
 
-        self._driver.submit(admit)
+        :param on: SQL over ``l.`` and ``r.`` columns, a lambda over (l, r), or a list of column names to be equal.
+        :param window: `within`, `between` or `tumbling`; None where `on` bounds the time between the rows.
+        :param left: the Arrow schema of what `push_left` is given, as for `LocalJoin`.
+        :param time: the event-time columns, as for `LocalJoin`.
+        :param delay: how far a row may come behind the latest one of its side and still count.
+        :param select: the columns of the result: SQL over columns of l and over aggregates, those of `aggregate`.
+        :param how: "left", or "inner" to leave out left rows that met none.
+        :param layout: `Grid(n, 1)` or `Keyed(n)`, which keep a left row in one cell, or "auto".
 
-    def read(self) -> pa.Table:
-        """All results of what was pushed so far that have not been read."""
-        return pa.Table.from_batches(self._driver.read(), self.schema)
+        Types are those that Spark gives. A left row comes out once the watermark has passed the last time at which a
+        match could come. Sums of doubles are added in the order of time, ties by a hash of the whole row: they are the
+        same for every layout and after every restart. The other arguments are those of `LocalJoin`.
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Results as they come, until the input has ended (`flush`) or the join is closed."""
-        return self._driver.iterate()
+        >>> from streamjoin import LocalJoin, within
+        >>> with LocalJoin.aggregate(
+        ...     on="abs(l.price - r.ask) <= 0.5", window=within("5 seconds"), time="ts", delay="0 seconds",
+        ...     left=pa.schema([("ts", pa.int64()), ("price", pa.float64())]),
+        ...     right=pa.schema([("ts", pa.int64()), ("ask", pa.float64())]),
+        ...     select=["l.price", "count(*) AS quotes", "avg(r.ask) AS mean", "min(r.ask - l.price) < 0 AS below"],
+        ... ) as near:
+        ...     near.push_right({"ts": [1, 2, 3], "ask": [20.0, 20.5, 30.0]})
+        ...     near.push_left({"ts": 0, "price": 20.1})
+        ...     near.flush()
+        ...     near.read().drop_columns("join_time").to_pylist()
+        [{'price': 20.1, 'quotes': 2, 'mean': 20.25, 'below': True}]
+        """
+        arguments = _collect(locals())
+        asked = Aggregated(**_read_inputs(arguments), on=on, window=window, how=reduced_how_of(how), select=select)
+        return cls._run(asked, "aggregate", arguments, callback)
 
-    def flush(self) -> None:
-        """The input has ended: what waits for the watermark is decided. Returns when all results are there."""
-        self._driver.submit(lambda: Step(None, None, ENDED, perf_counter()), ends=True)
-        with self._driver.mutex:
-            self._driver.wait_idle()
-
-    def resize(self, n: int) -> None:
-        """Go on with n workers, while it runs; for `Cell` and `Scale`."""
-        check_count("resize", n)
-        with self._driver.mutex:
-            self._driver.wait_idle()
-            self._driver.check_open()
-            self.layout = self._engine.resize(self.layout, n)
-            self._arguments["layout"] = self.layout
-            self._pool.resize(min(n, os.cpu_count() or 1))
-
-    def stats(self) -> Stats:
-        """What was pushed and found so far, what is held now, and how long results took."""
-        driver = self._driver
-        with driver.mutex:
-            driver.wait_between_steps()
-            admission, size = self._admission, self._engine.size
-            p50, p99, most = driver.latency.milliseconds() if self._asked.is_prompt else (None, None, None)
-            return Stats(
-                rows_left=admission.pushed["l"],
-                rows_right=admission.pushed["r"],
-                late_left=admission.late["l"],
-                late_right=admission.late["r"],
-                invalid_left=admission.invalid["l"],
-                invalid_right=admission.invalid["r"],
-                results=driver.delivered,
-                unread=driver.unread,
-                queued=driver.queued,
-                blocked_seconds=driver.blocked,
-                steps=driver.steps,
-                watermark=admission.watermark,
-                live_left=size.live_left,
-                live_right=size.live_right,
-                waiting_left=size.waiting_left,
-                waiting_right=size.waiting_right,
-                segments=size.segments,
-                bytes=size.bytes,
-                comparisons=self._engine.counted.comparisons,
-                latency_p50=p50,
-                latency_p99=p99,
-                latency_max=most,
-            )
-
-    def save(self, directory: str | Path) -> None:
-        """Write all that is needed to go on exactly from here, results that were not read among it."""
-        driver = self._driver
-        with driver.mutex:
-            driver.wait_idle()
-            told, kept = self._engine.to_state()
-            held = [] if self._gate is None else self._gate.waiting
-            told |= {"arguments": self._arguments, "admission": vars(self._admission)}
-            told |= {"delivered": driver.delivered, "ended": driver.ended, "steps": driver.steps}
-            save(Path(directory), told, kept, {"unread": list(driver.results), "waiting": held})
+    @classmethod
+    def _run(cls, asked: Asked, verb: str, arguments: dict[str, Any], callback: Callback | None) -> "LocalJoin":
+        join = cls.__new__(cls)
+        RunningJoin.__init__(join, asked, verb, arguments, callback)
+        return join
 
     @classmethod
     def restore(cls, directory: str | Path, *, callback: Callback | None = None) -> "LocalJoin":
         """The join that was saved there, as if it had never stopped; unread results are there to be read."""
         saved = load(Path(directory))
-        join = cls(**saved.arguments, callback=callback)
-        join._engine.from_state(saved.told, saved.fetch)
-        for name, value in saved.told["admission"].items():
-            setattr(join._admission, name, value)
-        driver = join._driver
-        driver.delivered, driver.ended, driver.steps = (saved.told[key] for key in ("delivered", "ended", "steps"))
-        for batch in saved.batches("waiting"):
-            assert join._gate is not None
-            join._gate.add("results", batch)
-        driver.results.extend(saved.batches("unread"))
-        driver.unread = sum(batch.num_rows for batch in driver.results)
+        verbs: dict[str, Callable[..., LocalJoin]] = {"join": cls, "asof": cls.asof, "aggregate": cls.aggregate}
+        join = verbs[saved.told.get("verb", "join")](**saved.arguments, callback=callback)
+        join._go_on(saved)
         return join
 
-    def close(self) -> None:
-        """End all threads, once the step that runs is over; what is queued is dropped, unread results can be read."""
-        self._driver.close()
 
-    def _free(self) -> None:
-        self._engine.close()
-        self._pool.close()
+def _collect(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a verb that it can be made again from."""
+    arguments = {key: value for key, value in given.items() if key not in ("self", "cls", "callback", "__class__")}
+    return arguments | {"on": to_text(given["on"]) if callable(given["on"]) else given["on"]}
 
-    def __enter__(self) -> "LocalJoin":
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # Pushes
-
-    def _push(self, side: Side, pushed: Pushed) -> None:
-        arrived = perf_counter()
-        if self._rows is not None and type(pushed) is dict:
-            row = self._rows[side].read(pushed)
-            if row is not None and self._push_row(side, row, arrived):
-                return
-        self._driver.submit(partial(self._admit, side, self._intakes[side].read(pushed), arrived), brings_rows=True)
-
-    def _admit(self, side: Side, taken: Taken, arrived: float) -> Step:
-        rows, watermark = self._admission.admit(side, taken)
-        return Step(side, rows, watermark, arrived)
-
-    def _find_row_readers(self) -> dict[Side, RowReader] | None:
-        """What reads single rows of plain numbers, where the engine takes them."""
-        if not isinstance(self._engine, LeanEngine) or not self._asked.is_prompt:
-            return None
-        left, right = (self._intakes[side].find_row_reader() for side in SIDES)
-        return None if left is None or right is None else {"l": left, "r": right}
-
-    def _push_row(self, side: Side, row: Row, arrived: float) -> bool:
-        """The lean way of a single row, for when nobody runs; otherwise it goes the way of all others."""
-        admitted = self._driver.claim(partial(self._admission.admit_row, side, row.time))
-        if admitted is None:
-            return False
-        late, watermark = admitted
-        self._driver.run(partial(self._join_row, side, None if late else row, watermark), arrived)
-        return True
-
-    def _join_row(self, side: Side, row: Row | None, watermark: int | None) -> list[pa.RecordBatch]:
-        assert isinstance(self._engine, LeanEngine)
-        return self._present(self._engine.run_row(side, row, watermark))
-
-    def _join(self, steps: Sequence[Step]) -> list[pa.RecordBatch]:
-        return self._present(run_steps(self._engine, self._gate, steps))
-
-    def _present(self, found: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        return [self._asked.present(batch) for batch in found if batch.num_rows]
+def _read_inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are alike in all verbs, checked."""
+    schemas: dict[Side, pa.Schema] = {
+        "l": check_schema(arguments["left"], "l"),
+        "r": check_schema(arguments["right"], "r"),
+    }
+    read = {
+        "schemas": schemas,
+        "time": pair_of("time", arguments["time"], "one name, or a pair such as ('ts', 'ts')", str),
+        "timezone": arguments["timezone"],
+        "layout": arguments["layout"],
+    }
+    if "suffixes" in arguments:
+        read["suffixes"] = pair_of("suffixes", arguments["suffixes"], "a pair such as ('_l', '_r')", str, one=False)
+    return read

@@ -1,8 +1,14 @@
 """What a join in this process says of itself."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ddsketch import DDSketch
+
+if TYPE_CHECKING:
+    from streamjoin.local.admission import Admission
+    from streamjoin.local.driver import Driver
+    from streamjoin.local.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -61,3 +67,33 @@ class Latency:
         p50, p99 = (1000 * (self._sketch.get_quantile_value(q) or 0.0) for q in (0.5, 0.99))
         most = 1000 * self._most
         return min(p50, most), min(p99, most), most
+
+
+def collect_stats(driver: "Driver", admission: "Admission", engine: "Engine", *, prompt: bool) -> Stats:
+    """What the parts of a join say between two steps; latencies where it is `prompt`."""
+    size = engine.size
+    p50, p99, most = driver.latency.milliseconds() if prompt else (None, None, None)
+    return Stats(
+        rows_left=admission.pushed["l"],
+        rows_right=admission.pushed["r"],
+        late_left=admission.late["l"],
+        late_right=admission.late["r"],
+        invalid_left=admission.invalid["l"],
+        invalid_right=admission.invalid["r"],
+        results=driver.delivered,
+        unread=driver.unread,
+        queued=driver.queued,
+        blocked_seconds=driver.blocked,
+        steps=driver.steps,
+        watermark=admission.watermark,
+        live_left=size.live_left,
+        live_right=size.live_right,
+        waiting_left=size.waiting_left,
+        waiting_right=size.waiting_right,
+        segments=size.segments,
+        bytes=size.bytes,
+        comparisons=engine.counted.comparisons,
+        latency_p50=p50,
+        latency_p99=p99,
+        latency_max=most,
+    )

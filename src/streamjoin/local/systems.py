@@ -28,10 +28,18 @@ def build_engine(layout: "Layout | Handshake", plan: "Plan", pool: "Pool", *, so
     from streamjoin.local.grid import GridDealer
     from streamjoin.local.keyed import KeyedDealer
     from streamjoin.local.lean import LeanEngine
+    from streamjoin.local.reducing import ReducingEngine
     from streamjoin.local.ring import find_axes
     from streamjoin.local.scale import ScaleEngine
     from streamjoin.local.stripes import Stripes
 
+    if plan.reduction is not None:
+        if isinstance(layout, Handshake):
+            raise StreamJoinError(
+                f"layout: in {layout} a left row passes through all workers, and one cell must see all that it meets; "
+                f"take {choose_layout(plan, layout.cells)}"
+            )
+        return ReducingEngine(plan, layout, pool)
     if isinstance(layout, Cell | Scale | Handshake) and plan.how != "inner":
         raise StreamJoinError(
             f"layout: {layout} is for inner joins; for how={plan.how!r} one place must know whether a row is matched: "

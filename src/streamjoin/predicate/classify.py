@@ -136,9 +136,12 @@ def _range(parts: Sequence[Expr], halves: Halves, keys: Keys) -> Range:
 
 
 def _band(part: Call, found: Difference, keys: Keys) -> Band:
-    # Whole numbers meet in one type. Floating keys keep their own, so that the condition can be checked on them.
+    # Whole numbers meet in one type. Floating keys keep their own, so that the condition can be checked on them; a
+    # decimal's own is a whole number of another unit.
+    meets = (atom.type.is_decimal or not found.type.is_floating for atom in (found.left, found.right))
     left, right = (
-        keys.key(atom, atom.type if found.type.is_floating else found.type) for atom in (found.left, found.right)
+        keys.key(atom, found.type if meet else atom.type)
+        for atom, meet in zip((found.left, found.right), meets, strict=True)
     )
     check = _on_machine(found.substitute(part, left, right))
     return Band(part, left, right, found.lower, found.upper, found.margin, found.specials, check)

@@ -8,14 +8,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType
 
-from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
 from streamjoin.operators.expr import Key
 from streamjoin.operators.types import Schema, Type, from_spark
-from streamjoin.operators.values import CompiledValues
+from streamjoin.plan.computed import compile_value
 from streamjoin.plan.reduction import Aggregate, Aggregates, Computed, Operand, Taken
-from streamjoin.predicate.classify import Keys, over_keys
-from streamjoin.spark.aggregable import check_types
 from streamjoin.spark.asked import Asked, ask_types, read_join
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import UTC
@@ -24,9 +21,18 @@ from streamjoin.spark.fields import arrow_type
 from streamjoin.spec.how import How
 from streamjoin.spec.late import Late
 from streamjoin.spec.side import SIDES, Side
-from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, Item, find_sides, read_items
+from streamjoin.sql.aggregable import check_types
+from streamjoin.sql.aggregates import (
+    AGGREGATED,
+    AggregateCall,
+    find_sides,
+    list_kept,
+    list_names,
+    prepare_call,
+    read_items,
+)
 from streamjoin.sql.bind import bind_expression
-from streamjoin.sql.select import JOIN_TIME, Carried, check_names, find, quote_path, read_column
+from streamjoin.sql.select import JOIN_TIME, Carried, check_names, quote_path, read_column
 
 _VALUE = "__streamjoin_value"
 _HINT = ". Columns are named as l.id and r.price"
@@ -56,8 +62,9 @@ class Aggregated(Planned):
 
     def _choose_columns(self, select: Sequence[str] | None, suffixes: tuple[str, str], how: How) -> list[Carried]:
         del select, suffixes, how
-        check_names([*(name for item in self._items for name in self._list_names(item)), JOIN_TIME, *self.late_columns])
-        self._kept = self._list_kept()
+        left = self.inputs["l"].schema
+        check_names([*list_names(self._items, left), JOIN_TIME, *self.late_columns])
+        self._kept = list_kept(self._items, left)
         self._arguments: dict[Side, list[Carried]] = {"l": list(self._kept), "r": []}
         calls = [call for item in self._items for call in item.calls]
         self._types = self._ask_types([call.write() for call in calls])
@@ -66,36 +73,17 @@ class Aggregated(Planned):
         self._compute_values()
         return [*self._arguments["l"], *self._arguments["r"]]
 
-    def _list_names(self, item: Item) -> list[str]:
-        every = item.columns == (("l", "*"),)
-        return self.inputs["l"].schema.names if every else [item.name]
-
-    def _list_kept(self) -> list[Carried]:
-        """The left columns that stand outside of aggregates."""
-        schema = self.inputs["l"].schema
-        found = []
-        for item in self._items:
-            for _, name in item.columns:
-                names = schema.names if name == "*" else [name]
-                found += [find("l", [each], schema, f"select: {item.text!r}") for each in names]
-        return list(dict.fromkeys(found))
-
     def _ask_types(self, texts: Sequence[str]) -> list[DataType]:
         """The types that Spark gives to expressions over both sides."""
         pair = self.inputs["l"].frame.alias("l").crossJoin(self.inputs["r"].frame.alias("r"))
         return ask_types(pair, texts, "select", _HINT)
 
     def _read_call(self, call: AggregateCall, type: DataType) -> Aggregate:
-        if call.op == "count_if" or (call.op == "count" and call.args and self._is_large(call.args[0])):
-            test = f"({call.args[0]})" + ("" if call.op == "count_if" else " IS NOT NULL")
-            call = AggregateCall("count", (f"CASE WHEN {test} THEN true END",))
-        elif call.op.startswith(("var", "stddev")):
-            call = replace(call, args=(f"CAST(({call.args[0]}) AS DOUBLE)",))
-        op = {"bool_and": "min", "bool_or": "max"}.get(call.op, call.op)
+        call = prepare_call(call, self._is_large)
         types = self._ask_types(call.args) if call.args else []
-        check_types(call, types)
+        check_types(call, [from_spark(each) for each in types])
         operands = tuple(self._read_argument(text, of) for text, of in zip(call.args, types, strict=True))
-        return Aggregate(op, operands, to_arrow(type, UTC), call.known)
+        return Aggregate(call.folded, operands, to_arrow(type, UTC), call.known)
 
     def _is_large(self, text: str) -> bool:
         """Whether a value is more than a plain column of numbers: then only whether there is one is carried."""
@@ -115,15 +103,9 @@ class Aggregated(Planned):
     def _compile(self, text: str, type: DataType) -> Computed:
         """A value of both sides: Spark computes what speaks of one alone, cells the rest."""
         left, right = (Schema.from_spark(self.inputs[side].schema) for side in SIDES)
-        expr = over_keys(bind_expression(text, left, right, self._ask_type), Keys(), guarded=False)
-        if expr is None:
-            raise StreamJoinError(
-                f"select: only Spark evaluates {text}, and a cell would have to for each pair of rows. Compute what "
-                "speaks of one side as columns before, and combine them by arithmetic and comparisons of numbers"
-            )
-        compiled = CompiledValues(expr)
+        compiled = compile_value(text, bind_expression(text, left, right, self._ask_type))
         left_at, right_at = (tuple(map(self._carry_key, keys)) for keys in (compiled.left, compiled.right))
-        return Computed(expr, left_at, right_at, to_arrow(type, UTC))
+        return Computed(compiled.expr, left_at, right_at, to_arrow(type, UTC))
 
     def _ask_type(self, sql: str) -> Type | None:
         return from_spark(self._ask_types([sql])[0])
@@ -173,9 +155,6 @@ class Aggregated(Planned):
         row = [f"struct({fields}) AS l"] if fields else []
         aggregates = [f"{name} AS {AGGREGATED}{at}" for at, name in enumerate(self._names)]
         whole = rows.selectExpr(*row, *aggregates, JOIN_TIME, *self.late_columns)
-        written = [
-            item.text if item.columns == (("l", "*"),) else f"{item.text} AS {quote_path([item.name])}"
-            for item in self._items
-        ]
+        written = [item.text if item.is_all else f"{item.text} AS {quote_path([item.name])}" for item in self._items]
         ask_types(whole, written, "select", _HINT)
         return whole.selectExpr(*written, JOIN_TIME, *self.late_columns)

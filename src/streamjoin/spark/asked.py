@@ -17,7 +17,7 @@ from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.side import NAMED, SIDES, Side
-from streamjoin.spec.window import Both, Last, Window
+from streamjoin.spec.window import Window, require_time_window
 from streamjoin.sql.on import names_of
 
 
@@ -68,8 +68,8 @@ def read_join(
     predicate = parse(read_columns(on), schemas["l"], schemas["r"], _ask_spark(inputs))
     window, predicate = predicate.choose_window(window, time)
     predicate = predicate.prefer_worker() if inner else predicate.require_worker()
-    if isinstance(window, Last | Both) and not counts:
-        raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")
+    if not counts:
+        require_time_window(window)
     name = _choose_name(name, {name for side in SIDES for name in inputs[side].names})
     return Asked(spark, inputs, predicate, window, name, names_of(on))
 

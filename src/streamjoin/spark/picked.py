@@ -6,8 +6,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from streamjoin.layout import Layout
-from streamjoin.operators.expr import quote_name
-from streamjoin.plan.reduction import Direction, Pick
+from streamjoin.plan.asof import choose_columns, write_condition
+from streamjoin.plan.reduction import Pick
 from streamjoin.spark.asked import read_join
 from streamjoin.spark.build import Planned
 from streamjoin.spark.column import AnyOn, read_columns
@@ -25,8 +25,7 @@ def plan_asof(
     *,
     by: Sequence[str],
     on: AnyOn,
-    direction: Direction,
-    exact: bool,
+    pick: Pick,
     how: How,
     select: Sequence[str] | None,
     layout: Layout | None,
@@ -39,11 +38,7 @@ def plan_asof(
         for frame in [frames] if isinstance(frames, DataFrame) else frames:
             for each in by:
                 find(side, [each], frame.schema, "by")
-    further = to_text(read_columns(on))
-    condition = f"{to_text(by)} AND ({further})" if by else further
+    condition = write_condition(by, to_text(read_columns(on)))
     asked = read_join(left, right, condition, **inputs, inner=False)
-    shared = {find(side, [each], asked.inputs[side].schema, "by").path[0] for side in SIDES for each in by}
-    if select is None and by:
-        others = [each for each in asked.inputs["r"].schema.names if each not in shared]
-        select = ["l.*", *(f"r.{quote_name(each)}" for each in others)]
-    return Planned(asked, how, select, layout, suffixes, Pick(direction, exact), late=late)
+    chosen = choose_columns(select, by, {side: asked.inputs[side].schema for side in SIDES})
+    return Planned(asked, how, chosen, layout, suffixes, pick, late=late)

@@ -11,9 +11,10 @@ from pyspark.sql.types import DataType, LongType, TimestampNTZType
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Grid, Keyed, Layout
 from streamjoin.operators.expr import quote_name
+from streamjoin.operators.types import from_spark
 from streamjoin.plan.reduction import Aggregate, Sliding, Taken
 from streamjoin.predicate import Schema, parse
-from streamjoin.spark.aggregable import check_types, is_grouped
+from streamjoin.spark.aggregable import is_grouped
 from streamjoin.spark.asked import Asked, ask_types
 from streamjoin.spark.build import Planned
 from streamjoin.spark.compat import UTC, read_setting
@@ -25,6 +26,7 @@ from streamjoin.spark.settings import check_settings
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import How
 from streamjoin.spec.window import Between
+from streamjoin.sql.aggregable import check_types
 from streamjoin.sql.aggregates import AGGREGATED, AggregateCall, read_items
 from streamjoin.sql.select import JOIN_TIME, Carried, check_names, find, quote_path
 
@@ -150,7 +152,7 @@ class Slid(Planned):
         if call.op.startswith(("var", "stddev")):
             text = f"CAST(({text}) AS DOUBLE)"
         (type,) = self._ask_types([text])
-        check_types(call, [type])
+        check_types(call, [from_spark(type)])
         return [self._compute(text, type)]
 
     def _compute(self, sql: str, type: DataType) -> Carried:

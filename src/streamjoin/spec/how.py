@@ -42,6 +42,14 @@ def how_of(name: object) -> How:
     raise StreamJoinError(f"how: got {name!r}; expected one of {', '.join(map(repr, HOWS))}{swap}")
 
 
+def reduced_how_of(name: object) -> How:
+    """The type of a join that reduces what a left row met."""
+    how = how_of(name)
+    if how not in ("left", "inner"):
+        raise StreamJoinError(f"how: got {name!r}; expected 'left' or 'inner': one result for a left row")
+    return how
+
+
 def sides_of(how: How) -> tuple[Side, ...]:
     """The sides whose columns a result has."""
     return ("l",) if how in ("left_semi", "left_anti") else ("l", "r")

@@ -182,6 +182,12 @@ def require_window(window: object) -> None:
     raise StreamJoinError(f'window: got {window!r}; expected one such as within("15 minutes"){meant}')
 
 
+def require_time_window(window: Window) -> None:
+    """Refuse a window that counts rows, which only a join can."""
+    if isinstance(window, Last | Both):
+        raise StreamJoinError(f"window: {window} counts rows, which only a join can; give a time window")
+
+
 def _sides(verb: str, what: str, both: _T | None, left: _T | None, right: _T | None) -> tuple[_T, _T]:
     if both is not None and left is None and right is None:
         return both, both

@@ -6,8 +6,8 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot.errors import SqlglotError
@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spec.side import SIDES, Side
+from streamjoin.sql.select import Carried, Struct, find
 
 AGGREGATED = "__streamjoin_a"
 """The columns of aggregates are numbered behind this."""
@@ -55,6 +56,11 @@ class AggregateCall:
         """The call as Spark reads it."""
         return f"{self.op}({', '.join(self.args) or '*'})"
 
+    @property
+    def folded(self) -> str:
+        """The aggregate as cells know it."""
+        return {"bool_and": "min", "bool_or": "max"}.get(self.op, self.op)
+
 
 @dataclass(frozen=True)
 class Item:
@@ -65,6 +71,11 @@ class Item:
     calls: tuple[AggregateCall, ...]
     columns: tuple[tuple[str, str], ...]
     """The columns that stand outside of aggregates, as side and name."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it stands for all columns of l."""
+        return self.columns == (("l", "*"),)
 
 
 def read_items(select: object) -> list[Item]:
@@ -79,6 +90,36 @@ def read_items(select: object) -> list[Item]:
     if not any(item.calls for item in items):
         raise StreamJoinError(f"select: got {select!r}; expected an aggregate among them, such as count(*)")
     return items
+
+
+def list_names(items: Sequence[Item], left: Struct) -> list[str]:
+    """The names of the result's columns."""
+    every = [field.name for field in left.fields]
+    return [name for item in items for name in (every if item.is_all else [item.name])]
+
+
+def list_kept(items: Sequence[Item], left: Struct) -> list[Carried]:
+    """The left columns that stand outside of aggregates."""
+    every = [field.name for field in left.fields]
+    found = []
+    for item in items:
+        for _, name in item.columns:
+            found += [find("l", [each], left, f"select: {item.text!r}") for each in (every if name == "*" else [name])]
+    return list(dict.fromkeys(found))
+
+
+def prepare_call(call: AggregateCall, is_large: Callable[[str], bool]) -> AggregateCall:
+    """The call with its arguments as cells take them: of a value that `is_large` only whether there is one is carried.
+
+    >>> prepare_call(AggregateCall("count_if", ("r.x > 0",)), lambda text: True).args
+    ('CASE WHEN (r.x > 0) THEN true END',)
+    """
+    if call.op == "count_if" or (call.op == "count" and call.args and is_large(call.args[0])):
+        test = f"({call.args[0]})" + ("" if call.op == "count_if" else " IS NOT NULL")
+        return AggregateCall("count", (f"CASE WHEN {test} THEN true END",))
+    if call.op.startswith(("var", "stddev")):
+        return replace(call, args=(f"CAST(({call.args[0]}) AS DOUBLE)",))
+    return call
 
 
 def read_item(written: object, first: int) -> Item:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -363,3 +364,18 @@ def test_an_ordered_semi_join_goes_by_the_earliest_match() -> None:
 def test_what_was_not_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StreamJoinError, match="holds no join"):
         LocalJoin.restore(tmp_path)
+
+
+@pytest.mark.parametrize("digits", [8, 30])
+@pytest.mark.parametrize(
+    "on", ["abs(l.price - r.ask) <= 0.5", "l.price BETWEEN r.ask - 1 AND r.ask + 1", "l.price <= r.ask"]
+)
+def test_a_decimal_beside_a_double_is_compared_as_a_double(on: str, digits: int) -> None:
+    left = pa.schema([("ts", pa.int64()), ("price", pa.float64())])
+    right = pa.schema([("ts", pa.int64()), ("ask", pa.decimal128(digits, 2))])
+    asks = [Decimal("20.00"), Decimal("20.50"), Decimal("30.00")]
+    with join(on=on, left=left, right=right, select=["r.ask"]) as both:
+        both.push_left({"ts": 0, "price": 20.25})
+        both.push_right({"ts": [0, 0, 0], "ask": asks})
+        found = sorted(both.read()["ask"].to_pylist())
+    assert found == (asks[1:] if "<= r.ask" in on else asks[:2])

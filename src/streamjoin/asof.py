@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from streamjoin.arguments import PLANNERS, Delay, Frames, check_arguments
 from streamjoin.layout import Layout
 from streamjoin.predicate import On
+from streamjoin.spec.by import list_columns
 from streamjoin.spec.duration import Duration
-from streamjoin.sql.select import list_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from streamjoin.arguments import PLANNERS, Delay, Frames
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Layout
+from streamjoin.spec.by import list_columns
 from streamjoin.spec.duration import Duration, microseconds
-from streamjoin.sql.select import list_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,12 +16,12 @@ from streamjoin.local.save import load
 from streamjoin.plan.asof import choose_columns, find_window, read_pick, write_condition
 from streamjoin.plan.reduction import Direction
 from streamjoin.predicate import On
+from streamjoin.spec.by import list_columns
 from streamjoin.spec.duration import Duration
 from streamjoin.spec.how import how_of, reduced_how_of
 from streamjoin.spec.side import Side, pair_of
 from streamjoin.spec.window import Window
 from streamjoin.sql.on import to_text
-from streamjoin.sql.select import list_columns
 
 
 class LocalJoin(RunningJoin):

@@ -104,14 +104,6 @@ def _share(name: str, schemas: Mapping[Side, Struct], how: How) -> Field:
     return Field(sources[0].path[0], sources)
 
 
-def list_columns(by: str | Sequence[str] | None) -> list[str]:
-    """The columns that `by` names."""
-    names = [by] if isinstance(by, str) else [] if by is None else list(by)
-    if not all(isinstance(each, str) for each in names):
-        raise StreamJoinError(f"by: got {by!r}; expected a column name, or a list of them")
-    return names
-
-
 def check_names(names: list[str]) -> None:
     """Refuse a result that would have two columns of one name."""
     seen: set[str] = set()

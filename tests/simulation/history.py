@@ -13,7 +13,7 @@ from streamjoin import Cell
 from streamjoin.plan.reduction import Aggregates
 from streamjoin.spec.how import HOWS
 from streamjoin.spec.side import OTHER, Side
-from streamjoin.spec.window import Last
+from streamjoin.spec.window import Last, Tumbling
 from tests.simulation.faults import KINDS, RESTARTS, Fault
 from tests.simulation.joins import COLUMNS, MS, REDUCTIONS, WINDOWS, Join, choices, fitting, serves
 
@@ -130,15 +130,16 @@ def _draw_join(random: Random, lagging: tuple[Side, ...] = ()) -> Join:
     reduced = replace(join, reduction=random.choice(random.choice(list(REDUCTIONS.values()))))
     if how in ("inner", "left") and random.random() < 0.5 and not isinstance(window, Last) and serves(reduced):
         return reduced
-    return replace(join, ordered=random.random() < 0.3)
+    often = 0.8 if isinstance(window, Tumbling) else 0.3  # the end of a bucket is the time of all its unmatched rows
+    return replace(join, ordered=random.random() < often)
 
 
 def _draw_batches(
     random: Random, streams: tuple[Stream, ...], chained: Side, delays: dict[Stream, int]
 ) -> Iterator[Arriving]:
     """Batches move on by a few milliseconds; some rows are early, some late, some at the same time, some have none."""
-    count, stretch = random.choice((2, 2, 3, 4, 5, 5, 5, 6)), random.choice((2, 4, 8))
-    density = random.choice((5, 7, 9))
+    count, stretch = random.randint(3, 6), random.choice((2, 4, 8))
+    density = random.choice((4, 6, 9))
     now = random.choice((-6, 0, 3, 1_000_000))
     identity = 0
     for number in range(count):
@@ -172,6 +173,8 @@ def _draw_time(random: Random, now: int, stretch: int, delay: int) -> int | None
     at = now + random.randrange(stretch)
     if kind < 0.25:
         at -= random.randint(0, delay + 2 * stretch)
+    if kind > 0.8:
+        at -= at % 6  # where buckets of `tumbling` begin
     return at * MS + random.choice((0, 0, 0, 0, 1, 500, 999))
 
 
@@ -180,7 +183,7 @@ def _draw_faults(random: Random, batches: tuple[Arriving, ...], joins: int) -> I
         for _ in range(random.choice((1, 1, 2))):
             yield Fault(random.choice(RESTARTS), random.choice(batches).number, 0, random.getrandbits(32))
     others = [*(kind for kind in KINDS if kind not in RESTARTS), *["emit runs twice"] * 3]
-    for _ in range(random.choice((1, 1, 1, 1, 2))):
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
         yield Fault(
             random.choice(others), random.choice(batches).number, random.randrange(joins), random.getrandbits(32)
         )

@@ -16,7 +16,7 @@ from bench import Median, report
 
 from streamjoin.pane import Rows, no_columns
 from streamjoin.plan import Block
-from streamjoin.worker.ready import number
+from streamjoin.worker.ranks import number
 
 CONTESTANTS = {"unordered": {}, "ordered": {"ordered": True}, "last(n)": {"counts": True}}
 

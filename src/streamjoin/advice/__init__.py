@@ -6,7 +6,7 @@
 `ranges`          the hit rate of bands and equalities over uniform values
 `sample`          the hit rate in sampled rows, which the condition itself decides on
 `files`           rows of both inputs out of files
-`advice`          the answer: figures, and how they read in a terminal, a notebook, as JSON
+`answer`          the answer: figures, and how they read in a terminal, a notebook, as JSON
 `plot`            the answer as a picture
 `calibrate`       this machine's constants, measured and kept
 ================  ===============================================================================================

@@ -15,7 +15,7 @@ from streamjoin.spec.side import SIDES, Side
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
-    from streamjoin.advice.advice import Advice
+    from streamjoin.advice.answer import Advice
     from streamjoin.advice.question import Question
     from streamjoin.advice.ranges import Ranges
     from streamjoin.advice.sample import Sampled
@@ -75,7 +75,7 @@ def advise(
     >>> found.is_sustained, f"{found.output_rate:.0f} results per second"
     (True, '7200 results per second')
     """
-    from streamjoin.advice.advice import answer
+    from streamjoin.advice.answer import answer
     from streamjoin.advice.kept import find_constants
     from streamjoin.local.asked import check_count
     from streamjoin.model.choice import Machine

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamjoin.advice.advice import Advice
+from streamjoin.advice.answer import Advice
 from streamjoin.errors import StreamJoinError
 from streamjoin.layout import Grid, Keyed, Layout
 from streamjoin.model.choice import estimate_layout, find_headroom, list_layouts

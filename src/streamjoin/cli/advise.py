@@ -16,7 +16,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.spec.window import Between, within
 
 if TYPE_CHECKING:
-    from streamjoin.advice.advice import Advice
+    from streamjoin.advice.answer import Advice
 
 _EXAMPLES = """
 Examples:

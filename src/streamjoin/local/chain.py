@@ -35,7 +35,7 @@ from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
 from streamjoin.worker.expiry import ENDED, Evictors, Times, find_limit, ranks_of
 from streamjoin.worker.output import Output
-from streamjoin.worker.ready import count_kept, find_rank_ranges
+from streamjoin.worker.ranks import count_kept, find_rank_ranges
 from streamjoin.worker.store import Fetch
 
 RUN = 64

@@ -29,7 +29,7 @@ from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
 from streamjoin.worker import ready as waiting
 from streamjoin.worker.output import Output
-from streamjoin.worker.ready import Arrived, split_rounds
+from streamjoin.worker.ranks import Arrived, split_rounds
 from streamjoin.worker.round import Fresh, Round
 from streamjoin.worker.store import Fetch, Store
 

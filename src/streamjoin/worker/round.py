@@ -18,7 +18,7 @@ from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker.counters import Counters
 from streamjoin.worker.expiry import Evictors, ranks_of, time_unmatched
 from streamjoin.worker.output import Found, Matches, Output, Undecided
-from streamjoin.worker.ready import Arrived, RankRanges, Ranks, Times, count_kept, find_rank_ranges
+from streamjoin.worker.ranks import Arrived, RankRanges, Ranks, Times, count_kept, find_rank_ranges
 from streamjoin.worker.semi import Earliest
 from streamjoin.worker.store import Store
 

@@ -29,7 +29,7 @@ from streamjoin.worker.decide import Decide
 from streamjoin.worker.expiry import ENDED
 from streamjoin.worker.journal import Journal
 from streamjoin.worker.output import Found, Output
-from streamjoin.worker.ready import Arrived, Ready, split_rounds
+from streamjoin.worker.ranks import Arrived, Ready, split_rounds
 from streamjoin.worker.round import Round
 from streamjoin.worker.slide import Slide
 from streamjoin.worker.store import Fetch, Store

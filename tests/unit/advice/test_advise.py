@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamjoin as sj
-from streamjoin.advice.advice import answer
+from streamjoin.advice.answer import answer
 from streamjoin.advice.question import Running
 from streamjoin.model.choice import Machine, estimate_layout
 from streamjoin.model.constants import Constants

@@ -1,4 +1,4 @@
-"""Rows that wait until the watermark has passed them; under count windows they then come in order, and numbered.
+"""Ranks: under count windows rows that are ready come in order, each numbered within its stream.
 
 A row's *rank* is its place in its own stream. A worker that is not sent all rows is sent a *tally* of them, time and
 tie of each: enough to know the ranks of its own rows, how many rows of the other stream come before each, and when a

@@ -4,7 +4,8 @@ python benchmarks/spark/predicted.py batches --minutes 6    # measure what is mi
 python benchmarks/spark/predicted.py layouts --minutes 6
 python benchmarks/spark/predicted.py report                 # the tables, of what was measured so far
 
-Measurements go into ``benchmarks/results/predicted-measured.jsonl``; delete it to begin anew.
+Measurements go into ``benchmarks/results/predicted-measured.jsonl``; delete it to begin anew. Constants are those of
+this machine where `streamjoin advise --calibrate` has measured them: calibrate in the hour that batches are measured.
 """
 
 import argparse
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench import RESULTS, report
 from workloads import BATCHES, CONDITIONS, LAYOUTS, SCHEMAS, Case, list_layout_cases, measure, session, warm
 
+from streamjoin.advice.kept import find_constants
 from streamjoin.advice.question import find_narrowing, find_width, understand
 from streamjoin.cli.layout import parse_layout
 from streamjoin.layout import choose_layout
@@ -77,27 +79,28 @@ def predict(case: Case, constants: Constants = SHIPPED) -> Estimate:
     return estimate_layout(layout, plan, demand, Machine(CORES, constants), case.step)
 
 
-def report_batches() -> None:
+def report_batches(constants: Constants, whose: str) -> None:
     done, table = read_measured(), []
     for case in BATCHES:
         if (found := done.get((case.name, case.layout))) is None:
             continue
-        seconds, predicted = statistics.median(found["seconds"]), predict(case).seconds
+        seconds, predicted = statistics.median(found["seconds"]), predict(case, constants).seconds
         spread = f"{min(found['seconds']):.2f} to {max(found['seconds']):.2f}"
-        off = f"{(predicted / seconds - 1) * 100:+.0f} %"
-        table.append([case.name, case.layout, predicted, seconds, spread, off, f"{found['busy']:.1f}"])
+        offs = [f"{(each / seconds - 1) * 100:+.0f} %" for each in (predicted, predict(case).seconds)]
+        table.append([case.name, case.layout, predicted, seconds, spread, *offs, f"{found['busy']:.1f}"])
     if not table:
         return
     about = (
-        f"Seconds of a micro-batch of 5 s on local[{CORES}], full windows: predicted by the constants that ship, and "
-        "the median of five. None of these joins was fitted on. `load` is the machine's load average at the end. "
+        f"Seconds of a micro-batch of 5 s on local[{CORES}], full windows: predicted by constants ({whose}), and the "
+        "median of five; how far off that is, and how far by the constants that ship, which were fitted on another "
+        "machine. None of these joins was fitted on. `load` is the machine's load average at the end. "
         f"Measured so far: {len(table)} of {len(BATCHES)}."
     )
-    header = ["join", "layout", "predicted", "measured", "spread", "off", "load"]
+    header = ["join", "layout", "predicted", "measured", "spread", "off", "off as shipped", "load"]
     report("predicted-batches", about, header, table)
 
 
-def report_layouts() -> None:
+def report_layouts(constants: Constants) -> None:
     done, table = read_measured(), []
     regrets: dict[str, list[float]] = {"advised": [], "Grid(1, 2)": [], "auto": []}
     for case, layouts in LAYOUTS.items():
@@ -109,7 +112,7 @@ def report_layouts() -> None:
         }
         if len(costs) < len(pool):
             continue
-        ranked = rank_estimates(predict(_with(case, layout)) for layout in pool)
+        ranked = rank_estimates(predict(_with(case, layout), constants) for layout in pool)
         advised, best = str(ranked[0].layout), min(costs, key=lambda key: costs[key])
         auto = str(predict(_with(case, "auto")).layout)
         chosen = {"advised": advised, "Grid(1, 2)": "Grid(1, 2)", "auto": auto}
@@ -144,8 +147,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=6)
     options = parser.parse_args()
     if options.what == "report":
-        report_batches()
-        report_layouts()
+        constants, whose = find_constants("auto")
+        report_batches(constants, whose)
+        report_layouts(constants)
     else:
         measure_missing(BATCHES if options.what == "batches" else [*list_layout_cases()], options.minutes)
 

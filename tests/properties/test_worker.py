@@ -24,7 +24,7 @@ from streamjoin.reference import Batch, Joined, Row, content
 from streamjoin.spec.how import HOWS, How
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between, Last, Tumbling, Window
-from streamjoin.worker import Worker, flags, ready, semi
+from streamjoin.worker import Worker, flags, ranks, semi
 from tests.blocks import StateStore, arrow_schema, hash_rows, send, tie, timed, to_block, to_joined, total
 from tests.strategies import ANY_WINDOW, HISTORIES, WINDOWS, History, arrivals, multiset, us
 
@@ -147,7 +147,7 @@ def test_every_kernel_and_condition(kernel: str, on: str, data: DataObject) -> N
 @given(plan=plans(), batches=ARRIVING)
 def test_nothing_hangs_on_how_much_is_done_at_once(plan: Plan, batches: list[Batch]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ready, "STEP", 1)  # rows that are put in order at once
+        patch.setattr(ranks, "STEP", 1)  # rows that are put in order at once
         patch.setattr(flags, "PAGE", 3)  # flags to a page
         patch.setattr(semi, "ROOM", 1)  # matches of a semi join remembered one by one
         check(plan, batches)

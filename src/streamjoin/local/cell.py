@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from streamjoin.layout import Cell
 from streamjoin.local.pool import Pool
-from streamjoin.local.stripes import Dealer, Ready, Stripe, Stripes
+from streamjoin.local.stripes import Dealer, Prepared, Stripe, Stripes
 from streamjoin.match import Pairs
 from streamjoin.model.basic_windows import find_gaining_worker, find_losing_worker
 from streamjoin.pane import Segment
@@ -111,7 +111,7 @@ class CellEngine(Stripes):
         self._partitions = {side: Partition(n) for side in SIDES}
         return Cell(n, hashed=layout.hashed)
 
-    def _probe(self, ready: Mapping[Stripe, Ready], round_of: Callable[..., Round], *, alone: bool) -> list[Any]:
+    def _probe(self, ready: Mapping[Stripe, Prepared], round_of: Callable[..., Round], *, alone: bool) -> list[Any]:
         """Start the workers, and turn their match entries into results while they work."""
         del round_of
         fresh = {side: mine for side in SIDES if (mine := ready[side, 0].fresh) is not None and len(mine.probing)}
@@ -140,7 +140,7 @@ class CellEngine(Stripes):
         return collect.results()
 
     def _share_out(
-        self, side: Side, ready: Mapping[Stripe, Ready], fresh: Mapping[Side, Fresh]
+        self, side: Side, ready: Mapping[Stripe, Prepared], fresh: Mapping[Side, Fresh]
     ) -> list[Sequence[Segment]]:
         """The segments that each worker probes: its basic windows; fresh rows belong to the newest one."""
         segments = ready[side, 0].segments

@@ -27,16 +27,15 @@ from streamjoin.pane import NO_TIME, Limit, Rows, Segment, gather
 from streamjoin.plan import Block, Plan
 from streamjoin.spec.side import OTHER, SIDES, Side
 from streamjoin.worker import Counters, Size
-from streamjoin.worker import ready as waiting
 from streamjoin.worker.output import Output
-from streamjoin.worker.ranks import Arrived, split_rounds
+from streamjoin.worker.ranks import Arrived, Ready, split_rounds
 from streamjoin.worker.round import Fresh, Round
 from streamjoin.worker.store import Fetch, Store
 
 Stripe = tuple[Side, int]
 
 
-class Ready(NamedTuple):
+class Prepared(NamedTuple):
     """A stripe before it is probed: its fresh rows, what is stored, and what is expired once the round is over."""
 
     fresh: Fresh | None
@@ -117,7 +116,7 @@ class Stripes(Engine):
                     self._lines[side].waiting.add(block)
         found: list[pa.RecordBatch] = []
         if not self._holds:
-            found = self._run_round({side: waiting.Ready(block) for side, block in arrived.items()}, watermark)
+            found = self._run_round({side: Ready(block) for side, block in arrived.items()}, watermark)
         elif watermark is not None:
             for until, ready in self._release(watermark):
                 found += self._run_round(ready, until)
@@ -128,7 +127,7 @@ class Stripes(Engine):
         """The rounds of what the watermark has passed."""
         if self.plan.counts:
             return split_rounds(self.plan.window, self._lines, watermark)
-        return [(watermark, {side: waiting.Ready(self._lines[side].waiting.release(watermark)) for side in SIDES})]
+        return [(watermark, {side: Ready(self._lines[side].waiting.release(watermark)) for side in SIDES})]
 
     def _run_round(self, arrived: Arrived, watermark: int | None) -> list[pa.RecordBatch]:
         dealt = {
@@ -144,7 +143,7 @@ class Stripes(Engine):
             rest = (self.output, stores, Counters(), watermark, self._watermark, self._latest)
             return Round(self.plan, self._matchers[cell], *rest, **more)
 
-        def prepare(stripe: Stripe) -> Ready:
+        def prepare(stripe: Stripe) -> Prepared:
             side, store = stripe[0], self._stores[stripe]
             block, meets = dealt.get(stripe), arrived[OTHER[side]].block is not None
             steps = round_of({side: store})
@@ -152,7 +151,7 @@ class Stripes(Engine):
             fresh = None if block is None else steps.prepare(side, block, evictors, meets=meets)
             if self.plan.counts:
                 store.extend_ranks(arrived[side].evictors.stop)
-            return Ready(fresh, store.segments if meets else (), store.find_limit(watermark))
+            return Prepared(fresh, store.segments if meets else (), store.find_limit(watermark))
 
         stripes = list(self._stores)
         ready = dict(zip(stripes, self.pool.run(prepare, stripes, alone=alone), strict=True))
@@ -171,7 +170,7 @@ class Stripes(Engine):
             self._lines[side].extend_ranks(arrived[side].evictors.stop)
         return found
 
-    def _probe(self, ready: Mapping[Stripe, Ready], round_of: Callable[..., Round], *, alone: bool) -> list[Any]:
+    def _probe(self, ready: Mapping[Stripe, Prepared], round_of: Callable[..., Round], *, alone: bool) -> list[Any]:
         """The matches that all cells find."""
 
         def probe(cell: int) -> tuple[list[pa.RecordBatch], Counters]:

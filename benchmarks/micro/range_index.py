@@ -10,11 +10,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.bench import measure, report
 from streamjoin import within
 from streamjoin.match import Matcher
-from streamjoin.pane import KeyColumn, Rows, Segment, no_columns
+from streamjoin.operators.onesided import evaluate_column
+from streamjoin.pane import Rows, Segment, key_column, no_columns
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.conjunct import Compiled, Range
 from streamjoin.spec.side import OTHER, Side
@@ -26,6 +28,8 @@ CONDITIONS = {
     "ratio": "l.p / r.p BETWEEN 0.99999D AND 1.00001D",
     "tolerance of a row": "abs(l.p - r.p) <= l.tol",
     "two columns as ends": "l.p >= r.q AND l.p <= r.p",
+    "between two shares": "l.p BETWEEN 0.99999D * r.p AND 1.00001D * r.p",
+    "several terms a side": "abs(l.p + l.tol - r.p - r.tol) <= 0.005D",
 }
 
 
@@ -33,7 +37,8 @@ def rows(predicate: Predicate, side: Side, size: int, rng: np.random.Generator) 
     """Prices, a lower one not far below each, and tolerances."""
     values = {"p": rng.uniform(1, 1000, size), "tol": rng.uniform(0, 0.01, size)}
     values["q"] = values["p"] - rng.uniform(0, 0.02, size)
-    keys = (KeyColumn(values[str(key).removeprefix(f"{side}.")]) for key in predicate.keys(side))
+    batch = pa.RecordBatch.from_pydict(values)
+    keys = (key_column(evaluate_column(key, batch), key.type) for key in predicate.keys(side))
     return Rows(np.zeros(size, np.int64), tuple(keys), no_columns(size))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 import streamjoin as sj
 from streamjoin.spark import stored
@@ -49,11 +51,13 @@ class Arguments:
             "how": self.how,
         }
 
-    def run(self, spark: SparkSession, told: FileJoin) -> None:
+    def run(self, spark: SparkSession, told: FileJoin) -> StreamingQuery:
         """Join all files that there are and have not been joined yet."""
         joined = sj.join(*self.frames(spark, told), **self.named)
         writer = joined.writeStream.format("parquet").option("checkpointLocation", str(told.checkpoint))
-        writer.trigger(availableNow=True).start(str(told.sink)).awaitTermination()
+        query = writer.trigger(availableNow=True).start(str(told.sink))
+        query.awaitTermination()
+        return query
 
 
 def begin(spark: SparkSession, home: Path, arguments: Arguments) -> FileJoin:
@@ -190,6 +194,27 @@ def test_rows_that_wait_at_the_end_are_told_and_can_be_had(
     wanted = sj.join(*history, **{**batch.named, "delay": None, "layout": "auto"})
     found = spark.read.parquet(str(told.sink)).unionByName(waiting)
     assert sorted(map(str, found.collect())) == sorted(map(str, wanted.collect()))
+
+
+def test_a_new_join_takes_over_without_a_gap(spark: SparkSession, tmp_path: Path) -> None:
+    """As the guide says: the new one reads from both ends of the window before the watermark on."""
+    old, new = (FileJoin(str(tmp_path / name)) for name in ("old", "new"))
+    join = Arguments(window=sj.within("2 seconds"), how="full")
+    write_inputs(Path(old.home), files=2)
+    progress = join.run(spark, old).lastProgress
+    assert progress is not None
+    watermark = F.lit(progress["eventTime"]["watermark"]).cast("timestamp")
+    for first, files in ((0, 2), (2, 1)):
+        write_inputs(Path(new.home), files=files, first=first)
+    late = replace(join, change=lambda frame: frame.where(frame.ts >= watermark - F.expr("INTERVAL 4 SECONDS")))
+    late.run(spark, new)
+    waiting = sj.flush(new.checkpoint, *late.frames(spark, new), **late.named)
+    before, after = (spark.read.parquet(str(told.sink)) for told in (old, new))
+    assert after.where(after.join_time < watermark).count()  # what was read twice
+    found = before.where(before.join_time < watermark).unionByName(after.where(after.join_time >= watermark))
+    history = [spark.read.schema("id BIGINT, ts TIMESTAMP, x INT").parquet(f"{new.home}/{s}") for s in ("left", "right")]
+    wanted = sj.join(*history, **{**join.named, "delay": None})
+    assert sorted(map(str, found.unionByName(waiting).collect())) == sorted(map(str, wanted.collect()))
 
 
 def test_where_no_rows_wait_flush_says_so(spark: SparkSession, begun: FileJoin, tmp_path: Path) -> None:

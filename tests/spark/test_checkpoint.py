@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StreamingQuery
 
 import streamjoin as sj
@@ -212,7 +212,9 @@ def test_a_new_join_takes_over_without_a_gap(spark: SparkSession, tmp_path: Path
     before, after = (spark.read.parquet(str(told.sink)) for told in (old, new))
     assert after.where(after.join_time < watermark).count()  # what was read twice
     found = before.where(before.join_time < watermark).unionByName(after.where(after.join_time >= watermark))
-    history = [spark.read.schema("id BIGINT, ts TIMESTAMP, x INT").parquet(f"{new.home}/{s}") for s in ("left", "right")]
+    history = [
+        spark.read.schema("id BIGINT, ts TIMESTAMP, x INT").parquet(f"{new.home}/{s}") for s in ("left", "right")
+    ]
     wanted = sj.join(*history, **{**join.named, "delay": None})
     assert sorted(map(str, found.unionByName(waiting).collect())) == sorted(map(str, wanted.collect()))
 

@@ -154,7 +154,7 @@ def _ask(
     else:
         widths, sources["row_bytes"] = _sides(_ROW_BYTES, _ROW_BYTES), "assumed; give row_bytes="
     keys = _sides(*(find_width([key.type for key in plan.keys[side]]) for side in SIDES))
-    return Question(plan, Demand(plan.window, found, hit_rate, narrowing, widths, keys), sources)
+    return Question(plan, Demand(plan.window, found, hit_rate, narrowing, widths, keys, how=how), sources)
 
 
 def _read(

@@ -21,7 +21,6 @@ from streamjoin.model.choice import (
     list_degrees,
     rank_layouts,
 )
-from streamjoin.model.outputs import find_output_rate
 from streamjoin.model.pairs import find_pair_rate
 from streamjoin.table import to_html
 
@@ -71,8 +70,7 @@ class Advice:
     @property
     def output_rate(self) -> float:
         """Results per second once the windows are full."""
-        demand = self.question.demand
-        return find_output_rate(demand.window, demand.rates, demand.hit_rate)
+        return self.question.demand.result_rate
 
     @property
     def comparisons_per_second(self) -> float:
@@ -263,10 +261,9 @@ def answer(
 ) -> Advice:
     """The best layout and interval, and the others behind it."""
     degrees = [cells] if cells else list_degrees(machine.cores)
-    ranked = rank_layouts(question.plan, question.demand, machine, degrees, interval)
-    first = ranked[0]
+    first = rank_layouts(question.plan, question.demand, machine, degrees, interval)[0]
     chosen = interval or choose_interval(first.fixed, (first.seconds - first.fixed) / first.interval) or USUAL
-    best, *others = (estimate_layout(e.layout, question.plan, question.demand, machine, chosen) for e in ranked)
+    best, *others = rank_layouts(question.plan, question.demand, machine, degrees, chosen)
     return Advice(question, machine, best, tuple(others), calibrated)
 
 

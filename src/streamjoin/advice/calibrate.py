@@ -11,6 +11,7 @@ from time import perf_counter, thread_time
 import numpy as np
 import pyarrow as pa
 
+from streamjoin.advice.question import TOUCHED_PER_BAND
 from streamjoin.kernel.costs import KERNELS, Kernel
 from streamjoin.layout import Grid
 from streamjoin.match import Matcher
@@ -139,5 +140,5 @@ def _find_ratio(
 def describe_trial(trial: Trial) -> Demand:
     """What a trial asks: bands on two columns of uniform whole numbers."""
     hit_rate = find_whole_share(BAND, trial.values) ** 2
-    narrowing = Narrowing(_SPARK_KERNELS, min(2.7 * hit_rate, 1.0))
+    narrowing = Narrowing(_SPARK_KERNELS, min(TOUCHED_PER_BAND**2 * hit_rate, 1.0))
     return Demand(within(f"{WINDOW} seconds"), Sides.equal(trial.rate), hit_rate, narrowing, Sides.equal(8.0))

@@ -36,7 +36,7 @@ def ask_query(query: Any, name: str, machine: Machine, cores: int | None) -> tup
     keys = Sides(*(find_width([key.type for key in plan.keys[side]]) for side in SIDES))
     held = statistics.median(report.state_bytes / max(report.state_rows, 1) for report in reports)
     width = max(held - OVERHEAD_BYTES - (keys.left + keys.right) / 2, 8.0)
-    demand = Demand(plan.window, rates, min(hit_rate, 1.0), narrowing, Sides.equal(width), keys)
+    demand = Demand(plan.window, rates, min(hit_rate, 1.0), narrowing, Sides.equal(width), keys, how=plan.how)
     running = Running(observed.job.layout, interval, observed.seconds)
     sources = {
         "rates": f"of the last {len(reports)} micro-batches",

@@ -17,7 +17,7 @@ from streamjoin.model.constants import SHIPPED
 
 def run_calibration(console: Console) -> None:
     """Measure, keep and say what was found."""
-    started, constants = perf_counter(), SHIPPED
+    started, constants, unmeasured = perf_counter(), SHIPPED, list(TRIALS)
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with (
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
@@ -25,7 +25,7 @@ def run_calibration(console: Console) -> None:
     ):
         task = progress.add_task("measuring this machine", total=len(KERNELS) + 1 + len(TRIALS))
         for name, found in calibrate(run):
-            constants = found
+            constants, unmeasured = found, [trial for trial in unmeasured if trial != name]
             progress.update(task, advance=1, description=f"measured: {name}")
     path = keep_constants(constants)
     row, result = constants.row_in + 100 * constants.byte_in, constants.row_out + 100 * constants.byte_out
@@ -35,6 +35,8 @@ def run_calibration(console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if unmeasured and len(unmeasured) < len(TRIALS):
+        console.print(f"not measured, as time ran out: {', '.join(unmeasured)}; scaled as the rest", soft_wrap=True)
 
 
 @contextmanager

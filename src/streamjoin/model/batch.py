@@ -8,12 +8,10 @@ from streamjoin.model.constants import SHIPPED, Constants
 from streamjoin.model.copies import Copies, find_sent_rate, find_shuffle_rate, find_stored_rate
 from streamjoin.model.demand import Demand
 from streamjoin.model.kernels import Probe, estimate_probe
-from streamjoin.model.outputs import find_output_rate
 from streamjoin.model.pairs import count_partners, find_reach
+from streamjoin.pane.panes import PANES
 
 _NANOSECOND = 1e-9
-_PANES = 16
-"""Basic windows in a window (``pane/panes.py``)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,6 @@ def estimate_work(copies: Copies, demand: Demand, constants: Constants = SHIPPED
     """
     rates, widths = demand.rates, demand.stored_widths
     arriving = rates.left * widths.left + rates.right * widths.right
-    results = find_output_rate(demand.window, rates, demand.hit_rate)
     return Work(
         rows=((rates.left + rates.right) * constants.row_in + arriving * constants.byte_in) * _NANOSECOND,
         copies=_NANOSECOND
@@ -65,7 +62,7 @@ def estimate_work(copies: Copies, demand: Demand, constants: Constants = SHIPPED
             + find_stored_rate(copies, rates, widths) * constants.byte_stored
         ),
         probes=estimate_probes(copies, demand, constants, interval=interval),
-        results=results * (constants.row_out + demand.result_width * constants.byte_out) * _NANOSECOND,
+        results=demand.result_rate * (constants.row_out + demand.result_width * constants.byte_out) * _NANOSECOND,
     )
 
 
@@ -105,11 +102,12 @@ def count_segments(demand: Demand, interval: float) -> int:
     [23, 14, 3, 2]
     """
     reach = find_reach(demand.window, demand.rates)
-    span = reach.bucket if reach.bucket < math.inf else max(reach.upper, -reach.lower, 0.0)
+    ends = (reach.upper if demand.rates.left else 0.0, -reach.lower if demand.rates.right else 0.0)
+    span = reach.bucket if reach.bucket < math.inf else max(*ends, 0.0)
     arrived = span / interval
-    if arrived <= _PANES:
-        return math.ceil(arrived) + (2 if arrived > _PANES / 2 else 1)
-    return _PANES + math.ceil(math.log2(arrived / _PANES)) + 1
+    if arrived <= PANES:
+        return math.ceil(arrived) + (2 if arrived > PANES / 2 else 1)
+    return PANES + math.ceil(math.log2(arrived / PANES)) + 1
 
 
 def estimate_seconds(

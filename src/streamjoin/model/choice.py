@@ -20,7 +20,7 @@ HEADROOM = 0.8
 USUAL = 10.0
 """Seconds of a micro-batch by which layouts are compared where none is given."""
 CLOSE = 1.03
-"""Layouts that differ by less are taken to be equally fast: then the one with less work is better."""
+"""Layouts that differ by less are taken to be equally fast: then the one that keeps cores less busy is better."""
 MOST_CORES = 4096
 _KEYS_PER_GROUP = 4.0
 _DOUBLINGS = 40
@@ -44,6 +44,8 @@ class Estimate:
     busiest: float
     state_bytes: float
     shuffle_rate: float
+    core_seconds: float
+    """Of a micro-batch: its work, and what its cells cost however little they have to do."""
 
     @property
     def is_sustained(self) -> bool:
@@ -101,6 +103,7 @@ def estimate_layout(layout: Layout, plan: Plan, demand: Demand, machine: Machine
         busiest=busiest,
         state_bytes=find_state_size(copies, demand.window, demand.rates, demand.stored_widths, demand.delay + interval),
         shuffle_rate=find_shuffle_rate(copies, demand.rates, demand.stored_widths),
+        core_seconds=interval * work.total + layout.cells * machine.constants.cell * 1e-9,
     )
 
 
@@ -152,11 +155,11 @@ def rank_layouts(
 
 
 def rank_estimates(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """The best first: it takes the fewest seconds for a micro-batch; of about as few, it has the least work."""
+    """The best first: it takes the fewest seconds for a micro-batch; of about as few, the fewest of a core's."""
     left, ranked = sorted(estimates, key=lambda estimate: estimate.seconds), list[Estimate]()
     while left:
         close = [e for e in left if e.seconds <= CLOSE * left[0].seconds]
-        ranked.append(min(close, key=lambda e: (float(f"{e.work.total:.2g}"), e.seconds, e.layout.cells)))
+        ranked.append(min(close, key=lambda e: (float(f"{e.core_seconds:.2g}"), e.seconds, e.layout.cells)))
         left.remove(ranked[-1])
     return ranked
 

@@ -82,7 +82,8 @@ def count_state_rows(copies: Copies, window: Window, rates: Sides, lag: float = 
     Sides(left=210000.0, right=14000.0)
     """
     stay = find_stay(window, rates, lag)
-    return Sides(rates.left * stay.left * copies.left.stored, rates.right * stay.right * copies.right.stored)
+    left = rates.left * stay.left * copies.left.stored if rates.left else 0.0  # `last(n)` keeps these for ever
+    return Sides(left, rates.right * stay.right * copies.right.stored if rates.right else 0.0)
 
 
 def find_state_size(copies: Copies, window: Window, rates: Sides, widths: Sides, lag: float = 0.0) -> float:

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, replace
 
 from streamjoin.kernel.costs import Kernel
+from streamjoin.model.outputs import find_result_rate
 from streamjoin.model.pairs import Sides
+from streamjoin.spec.how import How, sides_of
+from streamjoin.spec.side import NAMED
 from streamjoin.spec.window import Window
 
 OVERHEAD_BYTES = 28
@@ -42,6 +45,7 @@ class Demand:
     widths: Sides = _USUAL_WIDTHS
     keys: Sides = _USUAL_KEYS
     delay: float = 0.0
+    how: How = "inner"
 
     def scale(self, by: float) -> "Demand":
         """The same join at other rates, in the same proportion."""
@@ -54,6 +58,11 @@ class Demand:
         return Sides(self.widths.left + self.keys.left + beside, self.widths.right + self.keys.right + beside)
 
     @property
+    def result_rate(self) -> float:
+        """Results per second once the windows are full."""
+        return find_result_rate(self.window, self.rates, self.hit_rate, self.how)
+
+    @property
     def result_width(self) -> float:
         """Bytes of a result."""
-        return self.widths.left + self.widths.right + 8
+        return float(sum(getattr(self.widths, NAMED[side]) for side in sides_of(self.how)) + 8)

@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamjoin as sj
+from streamjoin import reference
 from streamjoin.advice.answer import answer
 from streamjoin.advice.question import Running
-from streamjoin.model.choice import Machine, estimate_layout
+from streamjoin.model.choice import CLOSE, Machine, estimate_layout, rank_estimates
 from streamjoin.model.constants import Constants
+from streamjoin.spec.how import HOWS, How
 
 BANDS = "abs(l.x - r.a) <= 10 AND abs(l.y - r.b) <= 10"
 SCHEMAS = {"left": "ts TIMESTAMP, x INT, y FLOAT", "right": "ts TIMESTAMP, a INT, b FLOAT"}
@@ -248,3 +250,41 @@ def test_no_result_is_no_wonder() -> None:
     found = sj.advise(**GIVEN, rates=0, p=0.0)
     assert found.output_rate == 0
     assert math.isfinite(found.latency)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_results_are_those_of_the_type_of_join(how: How) -> None:
+    """Against rows whose matches are drawn: keys from a large domain, in one tumbling window."""
+    rng = np.random.default_rng(7)
+    left, right, keys = 3_000, 1_000, 2_000
+    rows = [dict(zip(("ts", "k"), (1, int(key)), strict=True)) for key in rng.integers(0, keys, left + right)]
+    joined = reference.join(
+        [reference.Batch(rows[:left], rows[left:])], lambda l, r: l["k"] == r["k"], sj.tumbling("1 second"), how
+    )
+    found = sj.advise(
+        on=["k"], window=sj.tumbling("1 second"), rates=(left, right), p=1 / keys, how=how, cores=2, calibration="none"
+    )
+    assert found.output_rate == pytest.approx(len(joined.rows), rel=0.05)
+
+
+def test_a_silent_stream_in_a_count_window_costs_nothing() -> None:
+    for rates in ((0, 10), (10, 0)):
+        found = sj.advise(**{**GIVEN, "window": sj.last(100)}, rates=rates, p=1e-5)
+        assert math.isfinite(found.state_bytes)
+        assert math.isfinite(found.latency)
+
+
+@pytest.mark.parametrize("rate", [200, 5_000, 60_000])
+def test_the_best_comes_first_at_the_interval_that_is_advised(rate: int) -> None:
+    found = sj.advise(**{**GIVEN, "cores": 16}, rates=rate, p=1e-6)
+    assert [found.best, *found.others] == rank_estimates([*found.others, found.best])
+
+
+def test_of_layouts_that_take_as_long_the_one_with_fewer_cells_is_advised() -> None:
+    """On two cores many cells are hardly faster, and each costs its calls."""
+    found = sj.advise(**{**GIVEN, "on": "l.k = r.k"}, rates=6_000, p=1e-5, row_bytes=200)
+    asked = found.question.plan, found.question.demand, found.machine
+    few, many = (estimate_layout(layout, *asked, 5.0) for layout in (sj.Grid(1, 2), sj.Keyed(16)))
+    assert few.seconds / CLOSE < many.seconds < few.seconds * CLOSE
+    assert many.work.total < few.work.total
+    assert rank_estimates([many, few])[0] is few

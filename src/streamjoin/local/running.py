@@ -45,9 +45,10 @@ class RunningJoin:
         check_count("workers", workers)
         check_count("unread", unread)
         waits = pair_of("delay", delay, "one duration, or a pair: for left and right", Duration)
-        self._asked, self._verb, self._arguments = asked, verb, arguments
         cores = os.cpu_count() or 1
         self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout
+        # The layout that "auto" chose is saved: another machine would choose by its own cores
+        self._asked, self._verb, self._arguments = asked, verb, arguments | {"layout": self.layout}
         self._pool = Pool(workers or min(self.layout.cells, cores))
         self._engine = build_engine(self.layout, asked.plan, self._pool, sorts=asked.sorts)
         self._intakes = {side: asked.intake(side, self.layout) for side in SIDES}

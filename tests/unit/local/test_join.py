@@ -331,6 +331,41 @@ def test_a_grid_cannot_be_resized() -> None:
         both.resize(3)
 
 
+# Going on elsewhere
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 4), (2, 9), (4, 1), (9, 2), (16, 3)])
+@pytest.mark.parametrize("path", ["lean", "stripes", "reducing"])
+def test_a_chosen_layout_goes_on_with_other_cores(
+    path: str, before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows lie where the layout of the first machine put them: the second one must not choose again."""
+    monkeypatch.setattr("os.cpu_count", lambda: before)
+    given = {"left": LEFT, "right": RIGHT, "time": "ts", "delay": "0 seconds", "window": within("5 seconds")}
+    given |= {"on": "abs(l.x - r.a) <= 0" if path == "lean" else "l.x = r.a"}
+    if path == "reducing":
+        both = LocalJoin.aggregate(**given, select=["l.x", "count(*) AS found"], how="inner")
+    else:
+        both = LocalJoin(**given, how="inner" if path == "lean" else "left")
+    layout = both.layout
+    both.push_left(rows("x", 50))
+    both.push_right(rows("a", 50))
+    both.save(tmp_path)
+    both.close()
+    monkeypatch.setattr("os.cpu_count", lambda: after)
+    with LocalJoin.restore(tmp_path) as again:
+        again.push_left(rows("x", 50, 50))
+        again.push_right(rows("a", 50, 50))
+        again.flush()
+        found = again.read()
+    # Each number comes twice on either side, within 0.1 s
+    if path == "reducing":
+        assert found["found"].to_pylist() == [2] * 100
+    else:
+        assert found.num_rows == 50 * 2 * 2
+    assert again.layout == layout
+
+
 # Order
 
 

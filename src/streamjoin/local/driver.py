@@ -37,6 +37,7 @@ class Driver:
     :param join: runs steps as one.
     :param callback: is given each batch of results; without it they wait to be read.
     :param close: frees what the join holds, once no step runs any more.
+    :param count_matches: says how many matches were found so far; of them latency is measured, not of unmatched rows.
     :param most_rows: so many rows are put into one step; None if every push is a step of its own.
     :param unread: so many results may wait to be read; beyond, pushing raises.
     """
@@ -46,11 +47,12 @@ class Driver:
         join: Callable[[Sequence[Step]], Results],
         callback: Callback | None,
         close: Callable[[], None],
+        count_matches: Callable[[], int],
         *,
         most_rows: int | None,
         unread: int,
     ) -> None:
-        self._join, self._callback, self._close = join, callback, close
+        self._join, self._callback, self._close, self._count_matches = join, callback, close, count_matches
         self._most_rows, self._unread = most_rows, unread
         self.latency = Latency()
         self.mutex = threading.Lock()
@@ -172,7 +174,9 @@ class Driver:
     def run(self, join: Callable[[], Results], since: float, steps: int = 1) -> None:
         """Run steps as one; the caller has made itself the runner."""
         try:
-            self._deliver(join(), since)
+            before = self._count_matches()
+            results = join()
+            self._deliver(results, since, self._count_matches() - before)
         except BaseException as error:
             with self.mutex:
                 self._error, self._closed = error, True
@@ -187,7 +191,7 @@ class Driver:
                 if self._queue or self._closed:
                     self._work.notify()
 
-    def _deliver(self, results: Results, since: float) -> None:
+    def _deliver(self, results: Results, since: float, matches: int) -> None:
         if not results:
             return
         count = sum(batch.num_rows for batch in results)
@@ -200,7 +204,8 @@ class Driver:
         else:
             for batch in results:
                 self._callback(batch)
-        self.latency.add(perf_counter() - since, count)
+        if matches:
+            self.latency.add(perf_counter() - since, min(matches, count))
 
     # Results go out
 

@@ -17,8 +17,8 @@ class Stats:
 
     Latency is that of DP-Join's Definition 4.2: delivery of a match minus arrival of the later of its rows. It is
     measured where the step that the later row comes in delivers the match, from the earliest push of that step: it may
-    come out too long, never too short. Unmatched rows, which wait for the watermark, are left out. There is none (None)
-    where matches wait, too: in count windows, ordered results (`Scale`), reductions, and `Handshake`, whose rows meet on
+    come out too long, never too short. Unmatched rows, which wait for the watermark, are left out. It is None where
+    matches wait, too: in count windows, ordered results (`Scale`), reductions, and `Handshake`, whose rows meet on
     their way.
 
     What is counted goes on after `restore`; what is timed (`blocked_seconds`, latencies) begins anew there.

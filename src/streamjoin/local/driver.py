@@ -62,6 +62,8 @@ class Driver:
         self.queued = 0
         self.results: deque[pa.RecordBatch] = deque()
         self.unread = self.delivered = self.steps = 0
+        self.matches = 0
+        """How many had been found when results were last delivered."""
         self.blocked = 0.0
         self._per_row = 0.0  # seconds that a row of the last step took
         self._runner: threading.Thread | None = None  # who runs a step now
@@ -174,9 +176,7 @@ class Driver:
     def run(self, join: Callable[[], Results], since: float, steps: int = 1) -> None:
         """Run steps as one; the caller has made itself the runner."""
         try:
-            before = self._count_matches()
-            results = join()
-            self._deliver(results, since, self._count_matches() - before)
+            self._deliver(join(), since)
         except BaseException as error:
             with self.mutex:
                 self._error, self._closed = error, True
@@ -191,7 +191,7 @@ class Driver:
                 if self._queue or self._closed:
                     self._work.notify()
 
-    def _deliver(self, results: Results, since: float, matches: int) -> None:
+    def _deliver(self, results: Results, since: float) -> None:
         if not results:
             return
         count = sum(batch.num_rows for batch in results)
@@ -204,8 +204,9 @@ class Driver:
         else:
             for batch in results:
                 self._callback(batch)
-        if matches:
-            self.latency.add(perf_counter() - since, min(matches, count))
+        before, self.matches = self.matches, self._count_matches()
+        if self.matches > before:
+            self.latency.add(perf_counter() - since, min(self.matches - before, count))
 
     # Results go out
 

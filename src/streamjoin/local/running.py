@@ -153,6 +153,7 @@ class RunningJoin:
             setattr(self._admission, name, value)
         driver = self._driver
         driver.delivered, driver.ended, driver.steps = (saved.told[key] for key in ("delivered", "ended", "steps"))
+        driver.matches = self._count_matches()
         for batch in saved.batches("waiting"):
             assert self._gate is not None
             self._gate.add("results", batch)

@@ -286,6 +286,17 @@ def test_latency_is_measured_on_matches_alone(how: str, matched: int) -> None:
         assert (both.stats().latency_p50 is not None) == bool(matched)
 
 
+def test_matches_of_before_a_restore_are_not_taken_for_those_of_a_step_after_it(tmp_path: Path) -> None:
+    with join(how="left", layout=Grid(1, 1)) as both:
+        both.push_left({"ts": [at(0)] * 2, "x": [1, 2], "name": ["", ""]})
+        both.push_right({"ts": at(1), "a": 1, "name": ""})
+        both.save(tmp_path)
+    with LocalJoin.restore(tmp_path) as again:
+        again.flush()
+        assert again.read().num_rows == 2
+        assert again.stats().latency_p50 is None
+
+
 def test_where_matches_wait_no_latency_is_told() -> None:
     """A chain's rows meet when others push them on, which is not when the later one came."""
     for more in ({"layout": Handshake(2)}, {"layout": Scale(2)}, {"window": last(100)}, {"ordered": True}):

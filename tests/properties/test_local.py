@@ -237,7 +237,7 @@ def test_rows_far_ahead_change_no_result(data: DataObject) -> None:
         far = side == "l" and draw.random() < 0.1
         names = ("x", "y") if side == "l" else ("a", "b")
         row = {"ts": now + (1000 if far else -draw.randint(0, 8))}
-        row |= dict(zip(names, draw.choice(NUMBERS).values(), strict=True))
+        row |= dict(zip(names, draw.choice([*NUMBERS, {"x": None, "y": None}]).values(), strict=True))
         sequence.append((side, [row] * draw.choice([1, 1, 3])))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamjoin.local.ring.SMALLEST", 4)

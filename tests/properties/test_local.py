@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -207,6 +208,40 @@ def test_single_rows_of_plain_numbers_take_the_lean_way(data: DataObject) -> Non
     with LocalJoin(**arguments) as join:
         assert join._rows is not None
     check(arguments, data.draw(plain_pushes()), single=True)
+
+
+FARTHEST = [-(2**63), -(2**63) + 1, -(2**62), -(2**61), 0, 1, 2**61, 2**62, 2**63 - 2, 2**63 - 1]
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_times_as_far_apart_as_64_bits_go(data: DataObject) -> None:
+    """Their differences do not fit into 64 bits: what wraps around is no match."""
+    arguments = data.draw(joins((Grid(1, 1), Grid(1, 2)), "inner", st.sampled_from(TIMED)))
+    arguments |= {"on": data.draw(st.sampled_from(BANDS)), "ordered": False}
+    times = iter(data.draw(st.lists(st.sampled_from(FARTHEST), min_size=100, max_size=100)))
+    sequence = [(side, [row | {"ts": next(times)} for row in rows]) for side, rows in data.draw(plain_pushes())[:30]]
+    check(arguments, sequence, single=data.draw(st.booleans()))
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_rows_far_ahead_change_no_result(data: DataObject) -> None:
+    """Left rows of the far future stay in a small ring, which forgets expired rows behind them."""
+    arguments = data.draw(joins((Grid(1, 1), Grid(2, 1)), "inner", st.sampled_from(TIMED)))
+    arguments |= {"on": data.draw(st.sampled_from(BANDS)), "ordered": False}
+    draw = Random(data.draw(st.integers(0, 2**32)))
+    sequence = []
+    for now in range(60):
+        side = draw.choice(SIDES)
+        far = side == "l" and draw.random() < 0.1
+        names = ("x", "y") if side == "l" else ("a", "b")
+        row = {"ts": now + (1000 if far else -draw.randint(0, 8))}
+        row |= dict(zip(names, draw.choice([*NUMBERS, {"x": None, "y": None}]).values(), strict=True))
+        sequence.append((side, [row] * draw.choice([1, 1, 3])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamjoin.local.ring.SMALLEST", 4)
+        check(arguments, sequence, single=True)
 
 
 @settings(max_examples=12)

@@ -46,6 +46,13 @@ def is_near(asked: Any, stored: Any, is_left: bool, low: Any, high: Any, slack: 
 
 
 @kernel
+def is_between(left: int, right: int, first: int, last: int) -> Any:
+    """Whether ``first <= right - left <= last`` for two times; a difference beyond 64 bits, which wraps, is not."""
+    distance = right - left
+    return first <= distance <= last and (distance < 0) == (right < left)
+
+
+@kernel
 def insert(keys: Any, pers: Any, start: int, stop: int, heads: Any, older: Any) -> None:
     """Put the rows numbered from `start` to before `stop` into their chains; a row without a finite key into none."""
     mask = older.size - 1
@@ -131,8 +138,9 @@ def probe(
                 while number >= base:
                     slot = number & mask
                     cursor[1] += 1
-                    distance = times[slot] - asked_times[i] if is_left else asked_times[i] - times[slot]
-                    good = first <= distance <= last and is_near(asked[i], keys[slot], is_left, low, high, slack)
+                    left, right = (asked_times[i], times[slot]) if is_left else (times[slot], asked_times[i])
+                    good = is_between(left, right, first, last)
+                    good = good and is_near(asked[i], keys[slot], is_left, low, high, slack)
                     if good and not everything:
                         good = find_bucket(keys[slot, 0], pers[0]) == x
                         if not flat:

@@ -77,6 +77,7 @@ class Asked:
         self.schemas, self.time, self._timezone = schemas, dict(zip(SIDES, time, strict=True)), timezone
         self._structs = to_structs(schemas)
         self._reduction: Reduction | None = pick
+        self._flows = isinstance(layout, Handshake)
         self.sorts = ordered or (isinstance(layout, Scale) and not self.reduces)
         if ordered and isinstance(layout, Handshake):
             raise StreamJoinError(
@@ -128,8 +129,8 @@ class Asked:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether matches are delivered as they are found."""
-        return not (self.sorts or self.plan.counts or self.reduces)
+        """Whether the step that the later of two rows comes in delivers their match; else rows wait for something."""
+        return not (self.sorts or self.plan.counts or self.reduces or self._flows)
 
     def intake(self, side: Side, layout: "Layout | Handshake") -> Intake:
         """Reads what is pushed on one side, for a join of this layout."""
@@ -140,7 +141,7 @@ class Asked:
             [source for source, _ in self._list_sources(side)],
             self.plan,
             self._filters[side],
-            hashed=not self.is_prompt or isinstance(layout, Keyed | Handshake),
+            hashed=not self.is_prompt or isinstance(layout, Keyed),
             sortable=self.sorts,
         )
 
@@ -212,7 +213,9 @@ def check_schema(schema: Any, side: Side) -> pa.Schema:
     return schema
 
 
-def check_count(argument: str, value: object) -> None:
-    """Refuse what is no whole number of 1 or more; None is none."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+def check_count(argument: str, value: object, *, optional: bool = True) -> None:
+    """Refuse what is no whole number of 1 or more; None is none, if it is `optional`."""
+    if value is None and optional:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise StreamJoinError(f"{argument}: got {value!r}; expected a whole number, 1 or more")

@@ -37,6 +37,7 @@ class Driver:
     :param join: runs steps as one.
     :param callback: is given each batch of results; without it they wait to be read.
     :param close: frees what the join holds, once no step runs any more.
+    :param count_matches: says how many matches were found so far; of them latency is measured, not of unmatched rows.
     :param most_rows: so many rows are put into one step; None if every push is a step of its own.
     :param unread: so many results may wait to be read; beyond, pushing raises.
     """
@@ -46,11 +47,12 @@ class Driver:
         join: Callable[[Sequence[Step]], Results],
         callback: Callback | None,
         close: Callable[[], None],
+        count_matches: Callable[[], int],
         *,
         most_rows: int | None,
         unread: int,
     ) -> None:
-        self._join, self._callback, self._close = join, callback, close
+        self._join, self._callback, self._close, self._count_matches = join, callback, close, count_matches
         self._most_rows, self._unread = most_rows, unread
         self.latency = Latency()
         self.mutex = threading.Lock()
@@ -60,6 +62,8 @@ class Driver:
         self.queued = 0
         self.results: deque[pa.RecordBatch] = deque()
         self.unread = self.delivered = self.steps = 0
+        self.matches = 0
+        """How many had been found when results were last delivered."""
         self.blocked = 0.0
         self._per_row = 0.0  # seconds that a row of the last step took
         self._runner: threading.Thread | None = None  # who runs a step now
@@ -200,7 +204,9 @@ class Driver:
         else:
             for batch in results:
                 self._callback(batch)
-        self.latency.add(perf_counter() - since, count)
+        before, self.matches = self.matches, self._count_matches()
+        if self.matches > before:
+            self.latency.add(perf_counter() - since, min(self.matches - before, count))
 
     # Results go out
 

@@ -13,7 +13,8 @@ The paper's Algorithm 2 releases whatever is not its source's last row, and ties
 depend on who was first. This is the definition, not the algorithm.
 
 What gives up strictness is `idle_after`: a source that is silent for so many seconds holds nobody back, and what it
-brings later from before the released time is late.
+brings later from before the released time is late. While all sources are silent, what sources that have left brought
+is released, and nothing beyond it.
 """
 
 import threading
@@ -51,11 +52,17 @@ class _Source:
     latest: int
     heard: float
     pending: list[_Block] = field(default_factory=list)
+    ended: bool = False
 
     @property
     def reached(self) -> int:
         """No row before this time is to come, as far as the source keeps its word."""
         return self.latest - self.disorder if self.latest > NEVER else NEVER
+
+    @property
+    def end(self) -> int:
+        """The first time after all rows that are pending."""
+        return max((int(block.times.max()) + 1 for block in self.pending), default=NEVER)
 
 
 class Gate:
@@ -91,7 +98,6 @@ class Gate:
         self._log: dict[int, pa.RecordBatch] = {}  # what is ready and not read by all, by number
         self._end = 0
         self._readers = dict.fromkeys(range(readers) if isinstance(readers, int) else readers, 0)
-        self._schema: pa.Schema | None = None
         self._closed = False
         self.late: dict[Hashable, int] = {}
         """Rows of each source that came from before the released time, and were dropped."""
@@ -124,8 +130,7 @@ class Gate:
     def leave(self, source: Hashable) -> None:
         """A source brings nothing more, and holds nobody back."""
         with self._lock:
-            left = self._find(source)
-            left.latest = _ENDED + left.disorder
+            self._find(source).ended = True
             self._lock.notify_all()
 
     def add(self, source: Hashable, block: pa.RecordBatch) -> None:
@@ -136,9 +141,8 @@ class Gate:
         times = np.asarray(column)
         with self._lock:
             found = self._find(source)
-            if self._closed or found.latest >= _ENDED:
+            if self._closed or found.ended:
                 raise StreamJoinError(f"gate: source {source!r} has left, and adds nothing more")
-            self._schema = self._schema or block.schema
             found.heard = self._clock()
             if len(times) == 0:
                 return
@@ -220,19 +224,16 @@ class Gate:
             return [block.rows for source in self._sources.values() for block in source.pending]
 
     def _find_merge_time(self) -> int:
-        """Definition 2's merge_ts, over the sources that are not idle."""
-        if self._closed:
+        """Definition 2's merge_ts, over the sources that have not left and are not idle."""
+        sources = [] if self._closed else list(self._sources.values())
+        present = [source for source in sources if not source.ended]
+        if not present:
             return _ENDED
         now = self._clock()
-        heard = [
-            source
-            for source in self._sources.values()
-            if self._idle_after is None or now - source.heard < self._idle_after
-        ]
+        heard = [s for s in present if self._idle_after is None or now - s.heard < self._idle_after]
         if heard:
             return min(source.reached for source in heard)
-        present: list[int] = [source.reached for source in self._sources.values() if source.latest < _ENDED]
-        return max(present, default=_ENDED)
+        return max(source.end if source.ended else source.reached for source in sources)
 
     def _release(self) -> None:
         """Put what has become ready into the log."""
@@ -245,7 +246,7 @@ class Gate:
             passed = [_cut(block, merged) for block in source.pending]
             source.pending = [rest for _, rest in passed if rest is not None]
             ready += [block for block, _ in passed if block is not None]
-        self._sources = {name: s for name, s in self._sources.items() if s.latest < _ENDED or s.pending}
+        self._sources = {name: s for name, s in self._sources.items() if not s.ended or s.pending}
         if ready:
             self._log[self._end] = _merge(ready, self._by)
             self._end += 1

@@ -10,6 +10,14 @@ that share memory hold a stripe's window once (4.4.2); so do cells here, and a r
                  +-------+-------+
       stripe 1 > | (1,0) | (1,1) |      a cell: the fresh rows of its stripes probe each other's windows
                  +-------+-------+
+
+Departures:
+- Rows are dealt in turn only (the thesis, 4.5.2), one by one within a block, which keeps stripes even. By time (4.5.1),
+  one stripe takes all that arrives while a slot lasts: loads were 71 to 190 % apart (docs/decisions/0006).
+- Kang's procedure in one scan (4.4.3), which finds matches and expired rows of the opposite window at once, is left
+  out: matches come from an index, and a stripe drops what is expired once a step, by the zone maps of its segments.
+- A counter for each worker of what is expired (4.4.2): all cells of a step run under one watermark, so their views of a
+  stripe are one.
 """
 
 from typing import Any

@@ -14,21 +14,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.errors import StreamJoinError
 from streamjoin.kernel.chains import NONE, insert, pass_expired, probe
 from streamjoin.local.row import Row
 from streamjoin.local.slots import Slots, can_hold, make_column, move
 from streamjoin.operators.statements import dtype_of
 from streamjoin.operators.types import DATE, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
-from streamjoin.pane import KeyColumn, Rows
+from streamjoin.pane import NO_TIME, KeyColumn, Rows
 from streamjoin.plan import Plan
 from streamjoin.predicate.conjunct import Band, Conjunct, Equi
 from streamjoin.spec.side import Side
 from streamjoin.spec.window import Between
+from streamjoin.worker.expiry import GREATEST
 
 SMALLEST = 1 << 10
 PIECE = 1 << 17
-_FAR = 1 << 61  # times between which differences fit into 64 bits
 _EXACT = (TINYINT, SMALLINT, INT, DATE)
 _ROUNDED = (FLOAT, DOUBLE)
 _PLACES = {"-inf": -2e300, "inf": 2e300, "nan": 4e300}
@@ -129,6 +128,8 @@ class Ring:
         self.pers = np.array([1.0 / max(axis.high - axis.low, 1.0 if not axis.slack else 1e-9) for axis in axes])
         self.base = self.next = 0
         """The numbers of the oldest row that is held and of the next one to come."""
+        self._enough = SMALLEST
+        """With more rows than this, some may be expired behind one that is not."""
         self.times = np.zeros(SMALLEST, np.int64)
         self.keys = np.zeros((SMALLEST, len(axes)), np.float64)
         self.payload = [make_column(field.type, SMALLEST) for field in self.schema]
@@ -138,15 +139,17 @@ class Ring:
     def __len__(self) -> int:
         return self.next - self.base
 
-    def _grow(self, size: int) -> None:
-        """Make room for so many rows, a power of two; rows keep their numbers."""
-        live = np.arange(self.base, self.next)
-        old, new = live & (len(self.times) - 1), live & (size - 1)
-        grow = partial(move, size=size, old=old, new=new)
-        self.times, self.keys = grow(self.times), grow(self.keys)
+    def _lay_out(self, numbers: NDArray[np.int64], size: int) -> None:
+        """Go on with the rows of these numbers alone, in so many slots, a power of two."""
+        self.next = self.base + len(numbers)
+        old, new = numbers & (len(self.times) - 1), np.arange(self.base, self.next) & (size - 1)
+        move_all = partial(move, size=size, old=old, new=new)
+        self.times, self.keys = move_all(self.times), move_all(self.keys)
         for column in self.payload:
-            column.grow(size, old, new)
-        self.columns = [KeyColumn(grow(c.values), None if c.valid is None else grow(c.valid)) for c in self.columns]
+            column.move(size, old, new)
+        self.columns = [
+            KeyColumn(move_all(c.values), None if c.valid is None else move_all(c.valid)) for c in self.columns
+        ]
         self._index()
 
     def _index(self) -> None:
@@ -161,9 +164,7 @@ class Ring:
         while stop - self.base > size:
             size *= 2
         if size > len(self.times):
-            self._grow(size)
-        if len(rows) and not -_FAR < int(rows.time.min()) <= int(rows.time.max()) < _FAR:
-            raise StreamJoinError("time: a time beyond 70,000 years from 1970 is not joined in process")
+            self._lay_out(np.arange(self.base, self.next), size)
         slots = np.arange(self.next, stop) & (size - 1)
         self.times[slots] = rows.time
         self._add_keys(slots, rows)
@@ -175,7 +176,7 @@ class Ring:
     def add_row(self, row: Row) -> int:
         """One newer row without NULLs; returns its slot."""
         if self.next - self.base >= len(self.times):
-            self._grow(2 * len(self.times))
+            self._lay_out(np.arange(self.base, self.next), 2 * len(self.times))
         slot = self.next & (len(self.times) - 1)
         self.times[slot] = row.time
         for key, value in zip(self.columns, row.keys, strict=True):
@@ -222,8 +223,21 @@ class Ring:
         return Held(self.columns, self.times, self.take)
 
     def expire(self, before: int) -> None:
-        """Forget the oldest rows as long as they lie before a time."""
-        self.base = pass_expired(self.times, self.base, self.next, min(before, _FAR))
+        """Forget rows that lie before a time: the oldest at once, those behind a newer time once they are half."""
+        if before > GREATEST:
+            self.base = self.next
+        else:
+            self.base = pass_expired(self.times, self.base, self.next, max(before, NO_TIME))
+        if self.next - self.base > self._enough:
+            self._compact(before)
+
+    def _compact(self, before: int) -> None:
+        """Take out the rows that lie before a time, if they are half: a row far ahead would keep all behind it."""
+        numbers = np.arange(self.base, self.next)
+        live = numbers[self.times[numbers & (len(self.times) - 1)] >= before]
+        if 2 * len(live) <= len(numbers):
+            self._lay_out(live, len(self.times))
+        self._enough = max(SMALLEST, 2 * len(live))
 
     def find(
         self, asked: NDArray[np.float64], times: Times, side: Side, window: Between, room: int = 1 << 12

@@ -7,6 +7,7 @@ Each push keeps the watermark that it was admitted under, whenever it runs.
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ from streamjoin.operators.types import TIMESTAMP
 from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.side import SIDES, Side, pair_of
 from streamjoin.sql.select import JOIN_TIME
+from streamjoin.worker import Counters
 from streamjoin.worker.expiry import ENDED
 
 
@@ -43,12 +45,13 @@ class RunningJoin:
     def __init__(self, asked: Asked, verb: str, arguments: dict[str, Any], callback: Callback | None) -> None:
         layout, workers, delay, unread = (arguments[key] for key in ("layout", "workers", "delay", "unread"))
         check_count("workers", workers)
-        check_count("unread", unread)
+        check_count("unread", unread, optional=False)
         waits = pair_of("delay", delay, "one duration, or a pair: for left and right", Duration)
-        self._asked, self._verb, self._arguments = asked, verb, arguments
         cores = os.cpu_count() or 1
         self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout
-        self._pool = Pool(workers or min(self.layout.cells, cores))
+        # The layout that "auto" chose is saved: another machine would choose by its own cores
+        self._asked, self._verb, self._arguments = asked, verb, arguments | {"layout": self.layout}
+        self._pool = Pool(self._count_threads())
         self._engine = build_engine(self.layout, asked.plan, self._pool, sorts=asked.sorts)
         self._intakes = {side: asked.intake(side, self.layout) for side in SIDES}
         self._rows = self._find_row_readers()
@@ -58,9 +61,16 @@ class RunningJoin:
         self._gate = Gate(JOIN_TIME, GATE_OUT, by=asked.order) if asked.sorts else None
         # A semi join takes one push at a time: the micro-batch says which match releases a row
         groups = asked.plan.how != "left_semi" or asked.plan.counts
-        self._driver = Driver(
-            self._join, callback, self._free, most_rows=self._engine.most_rows if groups else None, unread=unread
-        )
+        most_rows = self._engine.most_rows if groups else None
+        self._driver = Driver(self._join, callback, self._free, self._count_matches, most_rows=most_rows, unread=unread)
+
+    def _count_threads(self) -> int:
+        """The threads that run cells: as many as were asked for, else one a cell while there are cores."""
+        return self._arguments["workers"] or min(self.layout.cells, os.cpu_count() or 1)
+
+    def _count_matches(self) -> int:
+        """The matches found so far that are results: an anti join's are not."""
+        return 0 if self._asked.plan.how == "left_anti" else self._engine.counted.matches
 
     # Verbs
 
@@ -107,14 +117,14 @@ class RunningJoin:
             self._driver.wait_idle()
 
     def resize(self, n: int) -> None:
-        """Go on with n workers, while it runs; for `Cell` and `Scale`."""
-        check_count("resize", n)
+        """Go on with n cells, while it runs; for `Cell` and `Scale`. `workers` stay as many as were asked for."""
+        check_count("resize", n, optional=False)
         with self._driver.mutex:
             self._driver.wait_idle()
             self._driver.check_open()
             self.layout = self._engine.resize(self.layout, n)
             self._arguments["layout"] = self.layout
-            self._pool.resize(min(n, os.cpu_count() or 1))
+            self._pool.resize(self._count_threads())
 
     def stats(self) -> Stats:
         """What was pushed and found so far, what is held now, and how long results took."""
@@ -132,15 +142,18 @@ class RunningJoin:
             held = [] if self._gate is None else self._gate.waiting
             told |= {"verb": self._verb, "arguments": self._arguments, "admission": vars(self._admission)}
             told |= {"delivered": driver.delivered, "ended": driver.ended, "steps": driver.steps}
+            told["counted"] = asdict(self._engine.counted)
             save(Path(directory), told, kept, {"unread": list(driver.results), "waiting": held})
 
     def _go_on(self, saved: Saved) -> None:
         """Become the join that was saved."""
         self._engine.from_state(saved.told, saved.fetch)
+        self._engine.counted = Counters(**saved.told["counted"])
         for name, value in saved.told["admission"].items():
             setattr(self._admission, name, value)
         driver = self._driver
         driver.delivered, driver.ended, driver.steps = (saved.told[key] for key in ("delivered", "ended", "steps"))
+        driver.matches = self._count_matches()
         for batch in saved.batches("waiting"):
             assert self._gate is not None
             self._gate.add("results", batch)

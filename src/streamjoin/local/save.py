@@ -19,7 +19,7 @@ from streamjoin.local.handshake import Handshake
 from streamjoin.pane import write_whole
 from streamjoin.spec.window import Between, Both, Last, Tumbling
 
-FORMAT = 2
+FORMAT = 3
 _TOLD = "join.json"
 _NAMED = {kind.__name__: kind for kind in (Between, Both, Last, Tumbling, Grid, Scale, Cell, Keyed, Handshake)}
 

@@ -53,8 +53,8 @@ class Numbers:
     def _dtype(self) -> str:
         return f"{'f' if pa.types.is_floating(self.type) else 'i'}{self.type.bit_width // 8}"
 
-    def grow(self, size: int, old: Slots, new: Slots) -> None:
-        """So many slots; what is held moves from its old slots to new ones."""
+    def move(self, size: int, old: Slots, new: Slots) -> None:
+        """So many slots; what is held moves from its old slots to new ones, in the same order."""
         self.values = move(self.values, size, old, new)
         if self.valid is not None:
             self.valid = move(self.valid, size, old, new)
@@ -124,10 +124,14 @@ class Texts(Numbers):
     def _dtype(self) -> str:
         return "i8"
 
-    def grow(self, size: int, old: Slots, new: Slots) -> None:
-        """So many slots."""
-        super().grow(size, old, new)
-        self._starts = move(self._starts, size, old, new)
+    def move(self, size: int, old: Slots, new: Slots) -> None:
+        """So many slots; the bytes of what is held are put together."""
+        ends, content = self._gather(old)
+        super().move(size, old, new)
+        self._starts = np.zeros(size, np.int64)
+        self._starts[new] = ends[:-1]
+        self._bytes[: len(content)] = content
+        self._end = len(content)
 
     def put(self, slots: Slots, column: pa.Array, oldest: int | None) -> None:
         """Values of newer rows."""
@@ -163,14 +167,19 @@ class Texts(Numbers):
 
     def take(self, slots: Slots) -> pa.Array:
         """The values in these slots."""
-        ends = np.zeros(len(slots) + 1, np.int64)
-        np.cumsum(self.values[slots], out=ends[1:])
+        ends, content = self._gather(slots)
         if ends[-1] > np.iinfo(self._offset).max:
             raise StreamJoinError(f"results: a block with more than 2 GiB of {self.type}; expected large_{self.type}")
-        content = np.empty(int(ends[-1]), np.uint8)
-        gather(self._bytes, self._starts, slots, ends, content)
         buffers = [self._take_valid(slots), pa.py_buffer(ends.astype(self._offset)), pa.py_buffer(content)]
         return pa.Array.from_buffers(self.type, len(slots), buffers)
+
+    def _gather(self, slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Where the texts in these slots end, and their bytes."""
+        ends = np.zeros(len(slots) + 1, np.int64)
+        np.cumsum(self.values[slots], out=ends[1:])
+        content = np.empty(int(ends[-1]), np.uint8)
+        gather(self._bytes, self._starts, slots, ends, content)
+        return ends, content
 
     @property
     def nbytes(self) -> int:

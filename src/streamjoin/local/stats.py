@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 class Stats:
     """Rows and results so far; what is held now; latencies in milliseconds, within 1 %.
 
-    Latency is that of DP-Join's Definition 4.2: delivery of a result minus arrival of the later of its rows. It is
-    measured on matches that are delivered as they are found, from the earliest push of the step that found them; not on
-    results that wait for the watermark (unmatched rows, count windows, ordered results).
+    Latency is that of DP-Join's Definition 4.2: delivery of a match minus arrival of the later of its rows. It is
+    measured where the step that the later row comes in delivers the match, from the earliest push of that step: it may
+    come out too long, never too short. Unmatched rows, which wait for the watermark, are left out. It is None where
+    matches wait, too: in count windows, ordered results (`Scale`), reductions, and `Handshake`, whose rows meet on
+    their way.
+
+    What is counted goes on after `restore`; what is timed (`blocked_seconds`, latencies) begins anew there.
     """
 
     rows_left: int

@@ -112,6 +112,39 @@ def test_an_idle_source_holds_nobody_back_after_its_time() -> None:
     assert read(gate) == [(9, 2)]
 
 
+def test_a_source_that_has_left_is_not_waited_for_nor_does_it_bring_time_to_an_end() -> None:
+    #  seconds   0            11          12
+    #  a                      idle        7 12
+    #  b                      3 9, left
+    now = [0.0]
+    gate = Gate("ts", {"a": "0 seconds", "b": "4 microseconds"}, idle_after=10, clock=lambda: now[0])
+    now[0] = 11
+    gate.add("b", block((3, 0), (9, 1)))
+    gate.leave("b")
+    assert read(gate) == [(3, 0), (9, 1)]
+    assert gate.released == 10
+    now[0] = 12
+    gate.add("a", block((7, 2), (12, 3)))
+    assert (gate.late["a"], gate.held) == (1, 1)
+    gate.join("c", since=12)
+    gate.add("c", block((13, 4)))
+    gate.add("a", block((14, 5)))
+    assert read(gate) == [(12, 3)]
+
+
+def test_a_source_that_has_left_does_not_overtake_one_that_is_heard() -> None:
+    now = [0.0]
+    gate = Gate("ts", ["a", "b"], idle_after=10, clock=lambda: now[0])
+    gate.add("a", block((5, 0)))
+    gate.add("b", block((3, 1), (9, 2)))
+    gate.leave("b")
+    assert read(gate) == [(3, 1)]
+    now[0] = 11  # a is silent: b's rows come out, a is not taken for ended
+    assert read(gate) == [(5, 0), (9, 2)]
+    gate.add("a", block((10, 3), (11, 4)))
+    assert read(gate) == [(10, 3)]
+
+
 def test_what_all_readers_have_passed_is_freed() -> None:
     gate = Gate("ts", ["a"], readers=2)
     gate.add("a", block((1, 0), (2, 1), (3, 2)))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamjoin import Cell, Grid, Keyed, LocalJoin, Scale, StreamJoinError, last, within
+from streamjoin import Cell, Grid, Handshake, Keyed, LocalJoin, Scale, StreamJoinError, last, within
 from streamjoin.local import driver
 
 LEFT = pa.schema([("ts", pa.timestamp("us")), ("x", pa.int32()), ("name", pa.string())])
@@ -91,6 +91,7 @@ def test_what_is_no_row_is_refused(pushed: Any, message: str) -> None:
         ({"window": "5 seconds"}, "window: got '5 seconds'"),
         ({"layout": "grid"}, "layout: got 'grid'"),
         ({"workers": 0}, "workers: got 0"),
+        ({"unread": None}, "unread: got None"),
         ({"how": "cross"}, "how: got 'cross'"),
         ({"on": "soundex(l.name) = soundex(r.name)"}, "only Spark evaluates soundex"),
         ({"layout": Scale(2), "how": "left"}, "is for inner joins"),
@@ -267,6 +268,67 @@ def test_stats_count_and_time() -> None:
     assert 0 < stats.latency_p50 <= stats.latency_max < 60_000
 
 
+@pytest.mark.parametrize(
+    ("how", "matched"), [("inner", 1), ("left", 1), ("right", 1), ("full", 1), ("left_semi", 1), ("left_anti", 0)]
+)
+def test_latency_is_measured_on_matches_alone(how: str, matched: int) -> None:
+    #  left    1@0  2@0                     1@0 matches, 2@0 waits for the watermark, which the last two bring
+    #  right    1@1                9@60
+    with join(how=how, layout=Grid(1, 1)) as both:
+        both.push_left({"ts": [at(0)] * 2, "x": [1, 2], "name": ["", ""]})
+        both.push_right({"ts": at(1), "a": 1, "name": ""})
+        both.push_right({"ts": at(60), "a": 9, "name": ""})
+        both.push_left({"ts": at(60), "x": 8, "name": ""})
+        both.advance(at(61))
+        found = both.read().num_rows
+        assert found == matched + (how in ("left", "full", "left_anti"))
+        assert both._driver.latency._sketch.count == matched
+        assert (both.stats().latency_p50 is not None) == bool(matched)
+
+
+def test_matches_of_before_a_restore_are_not_taken_for_those_of_a_step_after_it(tmp_path: Path) -> None:
+    with join(how="left", layout=Grid(1, 1)) as both:
+        both.push_left({"ts": [at(0)] * 2, "x": [1, 2], "name": ["", ""]})
+        both.push_right({"ts": at(1), "a": 1, "name": ""})
+        both.save(tmp_path)
+    with LocalJoin.restore(tmp_path) as again:
+        again.flush()
+        assert again.read().num_rows == 2
+        assert again.stats().latency_p50 is None
+
+
+def test_where_matches_wait_no_latency_is_told() -> None:
+    """A chain's rows meet when others push them on, which is not when the later one came."""
+    for more in ({"layout": Handshake(2)}, {"layout": Scale(2)}, {"window": last(100)}, {"ordered": True}):
+        with join(**more) as both:
+            both.push_left(rows("x", 100))
+            both.push_right(rows("a", 100))
+            both.flush()
+            assert both.read().num_rows > 0
+            assert both.stats().latency_max is None
+
+
+SYSTEMS = [Grid(1, 2), Grid(2, 2), Keyed(3), Scale(3), Cell(3), Handshake(3)]
+
+
+@pytest.mark.parametrize("layout", SYSTEMS, ids=str)
+def test_what_is_counted_goes_on_after_a_restore(layout: Any, tmp_path: Path) -> None:
+    counted = ("rows_left", "rows_right", "late_left", "results", "unread", "steps", "live_left", "comparisons")
+    with join(layout=layout, on="abs(l.x - r.a) <= 1", window=within("50 milliseconds")) as both:
+        for start in range(0, 500, 100):
+            both.push_left(rows("x", 100, start))
+            both.push_right(rows("a", 100, start))
+        both.push_left(rows("x", 1))
+        both.save(tmp_path)
+        before = both.stats()
+    with LocalJoin.restore(tmp_path) as again:
+        after = again.stats()
+    assert before.comparisons > 0
+    assert before.late_left == 1
+    assert [getattr(after, name) for name in counted] == [getattr(before, name) for name in counted]
+    assert (after.blocked_seconds, after.latency_max) == (0, None)  # of this process
+
+
 # Failing and closing
 
 
@@ -326,9 +388,64 @@ def test_resized_while_it_runs_no_pair_is_lost_or_repeated(layout: Any, window: 
     assert run(2, 4, 1, 3, 1, 6) == expected
 
 
+@pytest.mark.parametrize("layout", [Scale(2), Cell(2)], ids=str)
+def test_resizing_leaves_threads_as_they_were_asked_for(
+    layout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    for workers, threads in ((1, 1), (None, 3)):
+        with join(layout=layout, workers=workers) as both:
+            both.resize(3)
+            both.save(tmp_path)
+            with LocalJoin.restore(tmp_path) as again:
+                assert (both.layout.cells, both._pool.workers) == (3, threads)
+                assert (again.layout.cells, again._pool.workers) == (3, threads)
+
+
+@pytest.mark.parametrize("n", [None, 0, 1.5, True])
+def test_a_size_that_is_none_is_refused(n: Any) -> None:
+    with join(layout=Cell(2)) as both, pytest.raises(StreamJoinError, match="expected a whole number, 1 or more"):
+        both.resize(n)
+
+
 def test_a_grid_cannot_be_resized() -> None:
     with join(layout=Grid(1, 2)) as both, pytest.raises(StreamJoinError, match="Cell and Scale can"):
         both.resize(3)
+
+
+# Going on elsewhere
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 4), (2, 9), (4, 1), (9, 2), (16, 3)])
+@pytest.mark.parametrize("path", ["lean", "stripes", "reducing"])
+def test_a_chosen_layout_goes_on_with_other_cores(
+    path: str, before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows lie where the layout of the first machine put them: the second one must not choose again."""
+    monkeypatch.setattr("os.cpu_count", lambda: before)
+    given = {"left": LEFT, "right": RIGHT, "time": "ts", "delay": "0 seconds", "window": within("5 seconds")}
+    given |= {"on": "abs(l.x - r.a) <= 0" if path == "lean" else "l.x = r.a"}
+    if path == "reducing":
+        both = LocalJoin.aggregate(**given, select=["l.x", "count(*) AS found"], how="inner")
+    else:
+        both = LocalJoin(**given, how="inner" if path == "lean" else "left")
+    layout = both.layout
+    both.push_left(rows("x", 50))
+    both.push_right(rows("a", 50))
+    both.save(tmp_path)
+    both.close()
+    monkeypatch.setattr("os.cpu_count", lambda: after)
+    with LocalJoin.restore(tmp_path) as again:
+        again.push_left(rows("x", 50, 50))
+        again.push_right(rows("a", 50, 50))
+        again.flush()
+        found = again.read()
+    # Each number comes twice on either side, within 0.1 s
+    if path == "reducing":
+        assert found["found"].to_pylist() == [2] * 100
+    else:
+        assert found.num_rows == 50 * 2 * 2
+    assert again.layout == layout
 
 
 # Order

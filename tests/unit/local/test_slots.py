@@ -26,13 +26,18 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
 @given(data=st.data())
 def test_a_ring_gives_back_what_it_holds(type: pa.DataType, data: st.DataObject) -> None:
     #  rows  0 1 2 3 4 5 6 7 ...     slots of 4:  4 5 2 3     base 2: rows 0 and 1 were forgotten
+    #  some of those that are held are taken out now and then: the others are put together
     column, size, base, rows = make_column(type, 4), 4, 0, []
     for values in data.draw(st.lists(st.lists(st.none() | VALUES[type], max_size=6), max_size=8)):
         base = data.draw(st.integers(base, len(rows)))
         while len(rows) + len(values) - base > size:
             live = np.arange(base, len(rows))
-            column.grow(2 * size, live & (size - 1), live & (2 * size - 1))
+            column.move(2 * size, live & (size - 1), live & (2 * size - 1))
             size *= 2
+        if data.draw(st.booleans()):
+            kept = [at for at in range(base, len(rows)) if data.draw(st.booleans())]
+            column.move(size, np.array(kept, np.int64) & (size - 1), np.arange(base, base + len(kept)) & (size - 1))
+            rows[base:] = [rows[at] for at in kept]
         oldest = base & (size - 1) if base < len(rows) else None
         block = pa.array([None, *values], type).slice(1)
         if len(values) == 1 and values[0] is not None and "timestamp" not in str(type):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import streamjoin as sj
+from benchmarks import peers
 from benchmarks.papers import (
     cell_batching,
     handshake_scaling,
@@ -223,9 +224,21 @@ def test_short_windows_say_nothing_of_a_rate_on_long_ones() -> None:
     assert handshake_scaling.judge(found | {"window": 900})[0].verdict == "agrees"
 
 
+def test_every_module_with_a_peer_takes_part() -> None:
+    home = Path(peers.__file__).parent
+    written = [path.stem for path in home.glob("*.py") if re.search("^PEER = ", path.read_text(), re.MULTILINE)]
+    found = list_peers()
+    assert sorted(peer.run.__module__.rpartition(".")[2] for peer in found) == sorted(written)
+    assert [peer.name for peer in found] == [
+        "streamjoin, one process", "streamjoin on Spark",
+        "DuckDB", "Flink interval join", "Polars join_where", "Spark's own join",
+        "plain C",
+    ]  # fmt: skip
+
+
 def test_names_are_unique_and_peers_left_out_are_told() -> None:
     names = [experiment.name for experiment in EXPERIMENTS]
     assert len(names) == len(set(names))
-    peers = {p.name: {"rows_per_s": 1.0, "results": 1, "skipped": "", "note": "", "about": ""} for p in list_peers()}
-    peers["Flink interval join"]["skipped"] = "its environment is not there"
-    assert any("its environment is not there" in row for row in tell({"peers": peers})[1])
+    told = {p.name: {"rows_per_s": 1.0, "results": 1, "skipped": "", "note": "", "about": ""} for p in list_peers()}
+    told["Flink interval join"]["skipped"] = "its environment is not there"
+    assert any("its environment is not there" in row for row in tell({"peers": told})[1])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["agrees", "differs", "not measurable here"]
+Verdict = Literal["agrees", "differs", "not measurable here", "not run"]
 Data = dict[str, Any]
 Kind = Literal["ours", "paper", "model", "peer", "unmeasured"]
 """A line's meaning; `unmeasured`: more workers than cores, run for what that still shows, not for speed."""

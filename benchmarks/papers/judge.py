@@ -1,4 +1,4 @@
-"""Verdicts: agrees, differs, not measurable here. Each rule says what it takes; none looks at who is judged."""
+"""Verdicts: agrees, differs, not measurable here, not run. A rule says what it takes; none looks at who is judged."""
 
 from benchmarks.papers.experiment import Claim
 
@@ -50,3 +50,12 @@ def compare_shape(what: str, said: str, found: str, holds: bool | None, **more: 
     """
     verdict = "not measurable here" if holds is None else "agrees" if holds else "differs"
     return Claim(what, said, found, verdict, **more)  # type: ignore[arg-type]
+
+
+def leave_out(what: str, paper: float, unit: str = "", *, note: str) -> Claim:
+    """A claim whose experiment was not run; the note says why.
+
+    >>> leave_out("rate", 1400, "1/s", note="it takes an hour").verdict
+    'not run'
+    """
+    return Claim(what, paper, "", "not run", unit, note=note)

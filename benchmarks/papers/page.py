@@ -12,7 +12,7 @@ from benchmarks.papers.kept import Kept
 from benchmarks.papers.svg import draw_chart
 
 Found = Sequence[tuple[Experiment, Kept]]
-MARKS = {"agrees": "✓", "differs": "≠", "not measurable here": "·"}
+MARKS = {"agrees": "✓", "differs": "≠", "not measurable here": "·", "not run": "○"}
 STYLE = (Path(__file__).with_name("page.css")).read_text()
 HEADER = ("", "paper", "ours", "model", "ratio", "verdict")
 
@@ -46,9 +46,8 @@ def write_value(value: float | str | None, unit: str = "") -> str:
 def to_cells(claim: Claim) -> list[str]:
     """A claim as a row of a table."""
     ratio = "" if claim.ratio is None else f"{claim.ratio:.3g}"
-    ours = "" if claim.verdict == "not measurable here" and claim.ours == 0 else claim.ours
-    values = (write_value(value, claim.unit) for value in (claim.paper, ours, claim.model))
-    return [claim.what, *values, ratio if ours != "" else "", f"{MARKS[claim.verdict]} {claim.verdict}"]
+    values = (write_value(value, claim.unit) for value in (claim.paper, claim.ours, claim.model))
+    return [claim.what, *values, ratio, f"{MARKS[claim.verdict]} {claim.verdict}"]
 
 
 def describe_run(found: Found) -> dict[str, str]:
@@ -76,9 +75,10 @@ def judge_all(found: Found) -> list[tuple[Experiment, Kept, list[Claim]]]:
 
 def count_verdicts(found: Found) -> str:
     counted = Counter(claim.verdict for *_, claims in judge_all(found) for claim in claims)
-    agree, differ, unknown = (counted[verdict] for verdict in MARKS)
+    agree, differ, unknown, left_out = (counted[verdict] for verdict in MARKS)
     whole = f"Of {counted.total()} published figures and shapes"
-    return f"{whole}, {agree} agree, {differ} differ, {unknown} cannot be measured here."
+    rest = f", {left_out} not run" if left_out else ""
+    return f"{whole}, {agree} agree, {differ} differ, {unknown} cannot be measured here{rest}."
 
 
 def to_markdown(found: Found) -> str:

@@ -1,18 +1,22 @@
 """The papers' join by other means, on the same rows in the same run: how many rows/s each takes on full windows."""
 
 import contextlib
+import pkgutil
 from importlib import import_module
 
+from benchmarks import peers as contestants
 from benchmarks.papers.experiment import Chart, Claim, Data, Experiment, Line, Steps
 from benchmarks.papers.judge import compare_value
 from benchmarks.papers.systems import CORES
 from benchmarks.peers.peer import Peer, Task
 
-NAMES = ("local_join", "spark_ours", "spark_native", "polars_loop", "duckdb_loop", "flink", "c_loop")
-
 
 def list_peers() -> list[Peer]:
-    return [import_module(f"benchmarks.peers.{name}").PEER for name in NAMES]
+    """Every `PEER` in `benchmarks/peers`: ours first, what only counts last, else by the names of their files."""
+    names = sorted(info.name for info in pkgutil.iter_modules(contestants.__path__))
+    modules = [import_module(f"{contestants.__name__}.{name}") for name in names]
+    peers = [module.PEER for module in modules if hasattr(module, "PEER")]
+    return sorted(peers, key=lambda peer: (not peer.ours, peer.counts_only))
 
 
 def run(given: Data, steps: Steps) -> Data:

@@ -9,8 +9,6 @@ import sys
 import time
 from importlib.metadata import version
 
-from pyflink.table import EnvironmentSettings, TableEnvironment
-
 COLUMNS = {"l": "x INT, y FLOAT, z STRING", "r": "a INT, b FLOAT, c DOUBLE, d BOOLEAN"}
 JOIN = """
 SELECT COUNT(*) FROM (
@@ -28,6 +26,8 @@ SELECT COUNT(*) FROM (
 
 
 def main() -> None:
+    from pyflink.table import EnvironmentSettings, TableEnvironment
+
     home, seconds = sys.argv[1], int(sys.argv[2])
     window = f"{seconds // 60:02}:{seconds % 60:02}"
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())

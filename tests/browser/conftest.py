@@ -48,3 +48,25 @@ def is_dark(page: Page) -> bool:
     """Whether the ground is nearer to black than to white."""
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return sum(int(part) for part in ground[4:-1].split(",")) < 384
+
+
+def count_points(page: Page) -> int:
+    """The points of the first line of the dashboard's first chart."""
+    return int(page.evaluate("document.querySelector('.plot')?.data?.[0].x.length ?? 0"))
+
+
+def await_more_points(page: Page, number: int) -> int:
+    """Wait until the first chart has more points than so many; how many it has."""
+    for _ in range(600):
+        found = count_points(page)
+        if found > number:
+            return found
+        page.wait_for_timeout(100)
+    raise AssertionError(f"no more than {number} points")
+
+
+def read_lines(page: Page, title: str) -> dict[str, list[float | None]]:
+    """The lines of a chart, by their names."""
+    cards = page.locator(".chart", has=page.get_by_role("heading", name=title, exact=True))
+    drawn = cards.locator(".plot").evaluate("plot => plot.data.map(line => [line.name, line.y])")
+    return dict(drawn)

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from streamjoin.report.history import History, Plan
 from streamjoin.report.server import Server
-from tests.browser.conftest import Open, fits, is_dark
+from tests.browser.conftest import Open, count_points, fits, is_dark, read_lines
 from tests.unit.report.reports import make_metrics, make_report
 
 pytestmark = pytest.mark.browser
@@ -39,7 +39,7 @@ def await_points(page: Page, number: int) -> None:
     """Wait until the first line of the first chart has so many points."""
     found = -1
     for _ in range(100):
-        found = page.evaluate("document.querySelector('.plot')?.data?.[0].x.length")
+        found = count_points(page)
         if found == number:
             return
         page.wait_for_timeout(100)
@@ -53,20 +53,13 @@ def test_charts_move_while_reports_come(kept: History, served: Server, visit: Op
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     assert page.locator("h2").all_inner_texts() == CHARTS
     await_points(page, 5)
-    expect(page.locator(".tile").first).to_contain_text("1.00 k")  # 400 rows in 0.4 s
+    expect(page.locator(".tile").first).to_contain_text("400")  # each second, of which the micro-batch takes 0.4 s
     feed(kept, range(5, 8), late_left=3, waiting_rows=2)
     await_points(page, 8)
     expect(page.locator(".tile.bad")).to_contain_text("9")
     assert page.locator("h2").all_inner_texts() == [*CHARTS, "Waiting"]
     page.get_by_text("Plan", exact=True).click()
     expect(page.get_by_text("the plan of this join")).to_be_visible()
-
-
-def read_lines(page: Page, title: str) -> dict[str, list[float | None]]:
-    """The lines of a chart, by their names."""
-    cards = page.locator(".chart", has=page.get_by_role("heading", name=title, exact=True))
-    drawn = cards.locator(".plot").evaluate("plot => plot.data.map(line => [line.name, line.y])")
-    return dict(drawn)
 
 
 def test_each_input_has_its_own_lag_and_watermark(kept: History, served: Server, visit: Open) -> None:
@@ -90,8 +83,24 @@ def test_each_input_has_its_own_lag_and_watermark(kept: History, served: Server,
     assert latency["at most"] == [None, pytest.approx(1.4), pytest.approx(1.4)]
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_rates_are_of_the_time_between_micro_batches(kept: History, served: Server, visit: Open) -> None:
+    #  second      0     1     3        33
+    #  rows left   400   400   400      300
+    #  matches     6     6     6        6
+    for batch, (second, rows) in enumerate([(0, 400), (1, 400), (3, 400), (33, 300)]):
+        kept.add(make_report(batch, second=second, joins={"streamjoin": make_metrics(rows_left=rows, matches=6)}))
+    page = visit(served.url)
+    await_points(page, 4)
+    assert read_lines(page, "Rows in")["left"] == [None, 400, 200, 10]
+    assert read_lines(page, "Matches")["matches"] == [None, 6, 3, pytest.approx(0.2)]
+    expect(page.locator(".tile").nth(1)).to_contain_text("0.20")
+
+
+SHOWN = [(400, "light"), (400, "dark"), (1600, "light"), (1600, "dark")]
+"""Widths and colours."""
+
+
+@pytest.mark.parametrize(("width", "scheme"), SHOWN)
 def test_the_page_fits_light_and_dark(kept: History, served: Server, visit: Open, width: int, scheme: str) -> None:
     feed(kept, range(30))
     page = visit(served.url, width=width, scheme=scheme)
@@ -105,12 +114,17 @@ def test_the_page_fits_light_and_dark(kept: History, served: Server, visit: Open
         assert drawn["width"] <= card["width"] + 1
 
 
-def test_after_a_failure_the_last_state_stays_with_its_reason(kept: History, served: Server, visit: Open) -> None:
+@pytest.mark.parametrize(("width", "scheme"), SHOWN)
+def test_after_a_failure_the_last_state_stays_with_its_reason(
+    kept: History, served: Server, visit: Open, width: int, scheme: str
+) -> None:
     feed(kept, range(3))
-    page = visit(served.url)
+    page = visit(served.url, width=width, scheme=scheme)
     expect(page.get_by_text("Running since")).to_be_visible()
-    kept.end("run-1", 1_767_603_700_000, "SparkException: the disk is full\n\tat org.apache.spark")
+    kept.end("run-1", 1_767_603_700_000, f"SparkException: the disk is full\n\tat {'org.apache.spark.' * 20}")
     expect(page.locator("#state.failed")).to_contain_text("the disk is full")
+    assert fits(page)
+    assert is_dark(page) == (scheme == "dark")
     expect(page.get_by_role("button", name="near (failed)")).to_be_visible()
     await_points(page, 3)
 
@@ -123,6 +137,26 @@ def test_several_queries_are_told_apart(kept: History, served: Server, visit: Op
     await_points(page, 3)
     page.get_by_role("button", name="fraud").click()
     await_points(page, 1)
+
+
+@pytest.mark.parametrize("batches", [2, 9])
+def test_an_open_page_shows_another_driver_on_its_port_from_the_start(browser: Browser, batches: int) -> None:
+    first, second = History(), History()
+    feed(first, range(5))
+    server = Server(first, {}.get, "127.0.0.1", 0)
+    port = int(server.url.rstrip("/").rpartition(":")[2])
+    page = browser.new_page()
+    page.goto(server.url)
+    await_points(page, 5)
+    server.close()
+    for batch in range(batches):
+        second.add(make_report(batch, run="run-2", second=batch))
+    server = Server(second, {}.get, "127.0.0.1", port)
+    try:
+        await_points(page, batches)
+    finally:
+        page.close()
+        server.close()
 
 
 def test_a_closed_dashboard_is_told(kept: History, browser: Browser) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
 from typing import Any
+from uuid import uuid4
 
 from streamjoin.flow.metrics import METRICS
 
@@ -57,6 +58,7 @@ class History:
     def __init__(self) -> None:
         self._queries: dict[str, Query] = {}
         self._lock, self._sequence = Lock(), 0
+        self._name = uuid4().hex
 
     def start(self, run: str, name: str | None, at: int) -> None:
         """A query has started."""
@@ -72,7 +74,8 @@ class History:
                 self._queries[run] = Query(run, report.get("name") or run[:8], sample["at"])
             query = self._queries[run]
             self._sequence += 1
-            query.samples.append({"sequence": self._sequence, **sample})
+            interval = find_interval(query.samples[-1], sample) if query.samples else None
+            query.samples.append({"sequence": self._sequence, "interval": interval, **sample})
             while query.samples[0]["at"] < sample["at"] - KEPT_MS:
                 query.samples.popleft()
             for join, metrics in sample["joins"].items():
@@ -90,9 +93,10 @@ class History:
                 del self._queries[oldest.run]
 
     def read(self, since: int = 0) -> dict[str, Any]:
-        """All queries, each with the samples that came after the one numbered `since`."""
+        """All queries, each with the samples that came after the one numbered `since`; numbers are of this history."""
         with self._lock:
             return {
+                "history": self._name,
                 "sequence": self._sequence,
                 "queries": [
                     {
@@ -146,6 +150,15 @@ def read_sample(report: Mapping[str, Any]) -> Sample:
             if metrics.keys() >= set(COUNTS) and metrics["rows_left"] is not None
         },
     }
+
+
+def find_interval(before: Sample, sample: Sample) -> int | None:
+    """Milliseconds from the start of one micro-batch to that of the next, in which the rows of the latter came.
+
+    None where the clock was set back meanwhile.
+    """
+    between = (sample["at"] - sample["milliseconds"]) - (before["at"] - before["milliseconds"])
+    return between if between > 0 else None
 
 
 def read_time(text: str) -> int:

@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 
 import streamjoin as sj
-from benchmarks.papers import cell_batching, peers_sustained, scale_balance, scale_rates, thesis_outputs
+from benchmarks import peers
+from benchmarks.papers import (
+    cell_batching,
+    handshake_scaling,
+    peers_sustained,
+    scale_balance,
+    scale_rates,
+    thesis_outputs,
+)
 from benchmarks.papers.experiment import Chart, Claim, Experiment, Line, Steps
-from benchmarks.papers.judge import compare_limit, compare_shape, compare_speed, compare_value
+from benchmarks.papers.judge import compare_limit, compare_shape, compare_speed, compare_value, leave_out
 from benchmarks.papers.kept import Results
 from benchmarks.papers.listed import EXPERIMENTS
 from benchmarks.papers.page import count_verdicts, to_cells, to_html, to_markdown, write_value
@@ -201,13 +209,36 @@ def test_a_chart_has_its_units_and_legend() -> None:
 
 def test_values_and_claims_as_they_are_read() -> None:
     assert write_value(0.25, "ms") == "0.25 ms"
-    unmeasured = Claim("w", 1400.0, 0.0, "not measurable here", "1/s")
-    assert to_cells(unmeasured)[2] == ""
+    assert to_cells(leave_out("w", 1400.0, "1/s", note="why")) == ["w", "1,400 1/s", "", "", "", "○ not run"]
+
+
+def test_short_windows_say_nothing_of_a_rate_on_long_ones() -> None:
+    found = {
+        "cores": 2, "window": 60, "rate": 1400,
+        "speeds": [{"n": n, "rows_per_s": 2000.0} for n in (1, 2)],
+        "meetings": [{"n": 2, "mean": 0.25, "most": 0.5, "results": 9, "expected": 9}],
+    }  # fmt: skip
+    claim = handshake_scaling.judge(found)[0]
+    assert (claim.ours, claim.verdict) == ("", "not run")
+    assert "2,000 rows/s in windows of 60 s at 1,400 rows/s, by nested loops" in claim.note
+    assert handshake_scaling.judge(found | {"window": 900})[0].verdict == "agrees"
+
+
+def test_every_module_with_a_peer_takes_part() -> None:
+    home = Path(peers.__file__).parent
+    written = [path.stem for path in home.glob("*.py") if re.search("^PEER = ", path.read_text(), re.MULTILINE)]
+    found = list_peers()
+    assert sorted(peer.run.__module__.rpartition(".")[2] for peer in found) == sorted(written)
+    assert [peer.name for peer in found] == [
+        "streamjoin, one process", "streamjoin on Spark",
+        "DuckDB", "Flink interval join", "Polars join_where", "Spark's own join",
+        "plain C",
+    ]  # fmt: skip
 
 
 def test_names_are_unique_and_peers_left_out_are_told() -> None:
     names = [experiment.name for experiment in EXPERIMENTS]
     assert len(names) == len(set(names))
-    peers = {p.name: {"rows_per_s": 1.0, "results": 1, "skipped": "", "note": "", "about": ""} for p in list_peers()}
-    peers["Flink interval join"]["skipped"] = "its environment is not there"
-    assert any("its environment is not there" in row for row in tell({"peers": peers})[1])
+    told = {p.name: {"rows_per_s": 1.0, "results": 1, "skipped": "", "note": "", "about": ""} for p in list_peers()}
+    told["Flink interval join"]["skipped"] = "its environment is not there"
+    assert any("its environment is not there" in row for row in tell({"peers": told})[1])

@@ -30,6 +30,20 @@ def test_a_batch_without_rows_tells_nothing_of_its_join() -> None:
     assert read_sample(make_report(1, joins={"streamjoin": nothing}))["joins"] == {}
 
 
+def test_an_interval_is_from_start_to_start_of_a_query_that_runs() -> None:
+    # second   0     1     2                 60      0 again: the clock was set back
+    # batch    0---  1-    2-----------      3-      4-
+    kept = History()
+    for batch, (second, took) in enumerate(((0, 600), (1, 300), (2, 9000), (60, 400), (0, 400))):
+        report = make_report(batch, second=second)
+        report["durationMs"]["triggerExecution"] = took
+        kept.add(report)
+    kept.add(make_report(5, run="restarted", second=61))
+    first, restarted = kept.read()["queries"]
+    assert [sample["interval"] for sample in first["samples"]] == [None, 1_000, 1_000, 58_000, None]
+    assert [sample["interval"] for sample in restarted["samples"]] == [None]
+
+
 def test_only_what_is_new_is_read() -> None:
     kept = History()
     kept.start("run-1", "near", MS)
@@ -39,6 +53,10 @@ def test_only_what_is_new_is_read() -> None:
     (query,) = kept.read(first["sequence"])["queries"]
     assert [sample["batch"] for sample in query["samples"]] == [1]
     assert query["name"] == "near"
+
+
+def test_histories_are_told_apart() -> None:
+    assert History().read()["history"] != History().read()["history"]
 
 
 def test_an_hour_is_kept_and_no_more_than_so_many_batches() -> None:

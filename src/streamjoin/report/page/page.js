@@ -4,7 +4,8 @@
 const POLL_MS = 1000;
 const MOST_SAMPLES = 3600;
 const queries = new Map(); // run -> query with all its samples
-let sequence = 0;
+let kept = null; // the driver's history, by its name
+let sequence = 0; // of the last sample that came from it
 let plans = {};
 let chosen = null; // run and join
 let drawn = ""; // what the charts show, so that they are only drawn anew when it changed
@@ -37,12 +38,12 @@ const clock = (ms) => new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 // What is known
 
 function take(state) {
+  kept = state.history;
   sequence = state.sequence;
   plans = state.plans;
   for (const news of state.queries) {
     const known = queries.get(news.run);
     const samples = (known ? known.samples : []).concat(news.samples).slice(-MOST_SAMPLES);
-    samples.forEach((sample, number) => { sample.before = samples[number - 1] || null; });
     queries.set(news.run, { ...news, samples });
   }
   const still = new Set(state.queries.map((query) => query.run));
@@ -108,16 +109,15 @@ function showState(query) {
 function tiles(samples, join) {
   const last = samples[samples.length - 1];
   const now = last.joins[join];
-  const seconds = Math.max(last.milliseconds, 1) / 1000;
   const late = sum(samples.map((s) => s.joins[join].late_left + s.joins[join].late_right + s.joins[join].invalid_rows));
   return [
-    ["rows in per second", short((now.rows_left + now.rows_right) / seconds)],
-    ["matches per second", short(now.matches / seconds)],
-    ["pairs decided per second", short(now.comparisons / seconds)],
+    ["rows in per second", short(perSecond(last, now.rows_left + now.rows_right))],
+    ["matches per second", short(perSecond(last, now.matches))],
+    ["pairs decided per second", short(perSecond(last, now.comparisons))],
     ["watermark behind the clock", last.watermark === null ? "none yet" : span(last.at - last.watermark)],
     ["latency, at most", span(mostLatency(last)), `at least ${span(leastLatency(last))}`],
     ["windows hold", bytes(now.state_bytes), `${short(now.state_rows)} rows`],
-    ["micro-batch", span(last.milliseconds), `number ${last.batch}`],
+    ["micro-batch", span(last.milliseconds), `number ${last.batch}, until ${clock(last.at).slice(11)} UTC`],
     ["late or without time", short(late), "in the time shown", late > 0],
   ];
 }
@@ -135,9 +135,12 @@ function showTiles(found) {
   }));
 }
 
+// The rows of a micro-batch came in the interval between the starts of the one before and its own; the first has none.
+const perSecond = (sample, count) => sample.interval === null ? null : count / (sample.interval / 1000);
+
 // Milliseconds from a row's arrival to its results: it came before its micro-batch began, and after the one before had.
 const leastLatency = (sample) => sample.milliseconds;
-const mostLatency = (sample) => sample.before ? sample.at - (sample.before.at - sample.before.milliseconds) : null;
+const mostLatency = (sample) => sample.interval === null ? null : sample.interval + sample.milliseconds;
 
 // How far an input is behind the clock: its newest row so far, and what its own watermark would be.
 function lags(samples, join, side, delay) {
@@ -154,9 +157,12 @@ function lags(samples, join, side, delay) {
 function charts(samples, join, plan) {
   const at = samples.map((sample) => new Date(sample.at));
   const of = (name) => samples.map((sample) => sample.joins[join][name]);
-  const rate = (name) => samples.map((s) => s.joins[join][name] / (Math.max(s.milliseconds, 1) / 1000));
-  const line = (name, y, hue, more = {}) =>
-    ({ type: "scatter", mode: samples.length > 1 ? "lines" : "markers", name, x: at, y, line: { color: colour(hue), width: 2 }, marker: { color: colour(hue) }, ...more });
+  const line = (name, y, hue, more = {}) => {
+    const mode = y.filter((value) => value !== null).length > 1 ? "lines" : "markers";
+    return { type: "scatter", mode, name, x: at, y, line: { color: colour(hue), width: 2 }, marker: { color: colour(hue) }, ...more };
+  };
+  const rate = (name, metric, hue) => // a mean of the time since the micro-batch before: level until then
+    line(name, samples.map((s) => perSecond(s, s.joins[join][metric])), hue, { line: { color: colour(hue), width: 2, shape: "vh" } });
   const parts = [...new Set(samples.flatMap((sample) => Object.keys(sample.parts)))];
   const heavy = parts.filter((part) => samples.some((s) => (s.parts[part] || 0) >= 0.03 * s.milliseconds));
   const hues = ["--one", "--two", "--three", "--four", "--five", "--soft"];
@@ -165,8 +171,8 @@ function charts(samples, join, plan) {
   const spread = samples[samples.length - 1].joins[join].load_std_percent;
   const waiting = of("waiting_rows").some(Boolean) || of("uncached_segments").some(Boolean);
   return [
-    { title: "Rows in", unit: "rows/s", traces: [line("left", rate("rows_left"), "--one"), line("right", rate("rows_right"), "--two")] },
-    { title: "Matches", unit: "matches/s", traces: [line("matches", rate("matches"), "--three")] },
+    { title: "Rows in", unit: "rows/s", traces: [rate("left", "rows_left", "--one"), rate("right", "rows_right", "--two")] },
+    { title: "Matches", unit: "matches/s", traces: [rate("matches", "matches", "--three")] },
     { title: "Event-time lag", unit: "s behind the clock", traces: [
       ...[["left", "--one"], ["right", "--two"]].flatMap(([side, hue]) => {
         const lag = lags(samples, join, side, plan && plan[`delay_${side}`]);
@@ -235,11 +241,20 @@ function layoutOf(chart) {
 
 // The loop
 
+async function ask() {
+  const answer = await fetch(`state?since=${sequence}`);
+  if (!answer.ok) throw new Error(answer.statusText);
+  return answer.json();
+}
+
 async function poll() {
   try {
-    const answer = await fetch(`state?since=${sequence}`);
-    if (!answer.ok) throw new Error(answer.statusText);
-    take(await answer.json());
+    let state = await ask();
+    if (kept !== null && state.history !== kept) { // another driver, which numbers its samples anew
+      sequence = 0;
+      state = await ask();
+    }
+    take(state);
     element("connection").textContent = `live · ${clock(Date.now()).slice(11)} UTC`;
   } catch {
     element("connection").textContent = "the driver does not answer: it has ended, or the dashboard was closed";

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import ANY_MASTER, RELEASE, read_options, read_setting, read_submitted
 from streamjoin.spark.java import ensure_java
-from streamjoin.spark.packages import PACKAGES_SETTING, find_settings
+from streamjoin.spark.packages import JARS_SETTING, PACKAGES_SETTING, find_settings
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
 SessionOrBuilder = TypeVar("SessionOrBuilder", SparkSession, SparkSession.Builder)
@@ -29,7 +29,7 @@ def session(
     What a running session, ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for what is given here. Else
     `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the number of shuffle
     partitions, is one per core. `conf` holds any other settings of Spark. `packages` names what Spark loads from Maven
-    when it starts, for the installed release: ``"kafka"``, ``"delta"``.
+    when it starts, for the installed release: ``"kafka"``, ``"delta"``. A release that lacks one is refused.
 
     >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
     '2'
@@ -38,7 +38,8 @@ def session(
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
     if SparkSession.getActiveSession() is None:
-        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given))
+        submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given, submitted))
     else:
         spark = configure(SparkSession.builder.getOrCreate())
         _check_loaded(spark, packages)
@@ -57,9 +58,9 @@ def session(
 
 def _check_loaded(spark: SparkSession, packages: Sequence[str]) -> None:
     """Refuse a running session that was started without the packages: Spark loads none later."""
-    have = (read_setting(spark, PACKAGES_SETTING, declared=False) or "").split(",")
-    wanted = find_settings(packages, RELEASE).get(PACKAGES_SETTING)
-    if lacking := [one for one in wanted.split(",") if one not in have] if wanted else []:
+    running = {name: read_setting(spark, name, declared=False) or "" for name in (PACKAGES_SETTING, JARS_SETTING)}
+    have, wanted = (each[PACKAGES_SETTING].split(",") for each in (running, find_settings(packages, RELEASE, running)))
+    if lacking := [one for one in wanted if one not in have]:
         raise StreamJoinError(
             f"packages: a session runs already, without {', '.join(lacking)}. Stop it first, spark.stop(), or leave "
             "out packages= if it has the same by other means"

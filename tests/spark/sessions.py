@@ -154,6 +154,7 @@ def connect(home: Path) -> None:
     with refusal("call streamjoin.configure(spark) once"):
         sj.join(left, left, on=ON, delay="1 minute", **WINDOW)
     assert sj.configure(spark) is spark
+    must_be_ours(spark)
     must_join_streams(spark, home)
     one = sj.join(left, left, on=ON, delay="1 minute", select=["l.id", "l.x"], **WINDOW)
     other = sj.join(left, left, on=ON, delay="1 minute", how="left", select=["l.id", "l.x"], **WINDOW)
@@ -165,6 +166,19 @@ def connect(home: Path) -> None:
     must_keep_and_name(spark, home)
     must_slide(spark, home)
     must_be_watched(spark, home)
+
+
+def must_be_ours(spark: SparkSession) -> None:
+    """`session` takes a session of Connect as it is, but for what is given."""
+    assert sj.session() is spark
+    assert sj.session(partitions=3).conf.get("spark.sql.shuffle.partitions") == "3"
+    assert sj.session(partitions=2) is spark
+    with refusal("master: a session runs already, on a server of Spark Connect; got 'local[2]'"):
+        sj.session(master="local[2]")
+    with refusal("master: sc://elsewhere is a server of Spark Connect", "streamjoin.configure"):
+        sj.session(master="sc://elsewhere")
+    with refusal("packages: "):
+        sj.session(packages=["delta"])
 
 
 def must_do_all_else(spark: SparkSession, home: Path) -> None:

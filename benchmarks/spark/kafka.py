@@ -109,11 +109,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     rows: list[list[object]] = []
-    with tempfile.TemporaryDirectory(prefix="streamjoin-bench-") as home, broker(Path(home)) as servers:
+    with tempfile.TemporaryDirectory(prefix="streamjoin-bench-") as home, broker(Path(home)) as places:
         conf = {"spark.sql.session.timeZone": "UTC", "spark.driver.memory": "6g"}
         spark = sj.session("benchmark", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
         for rate in options.rate:
-            topics = Topics(spark, servers, rate, options.window, options.step, options.batches)
+            topics = Topics(spark, places.plain, rate, options.window, options.step, options.batches)
             rows += compare(spark, topics, options.rounds)
         spark.stop()
     about = (

@@ -1,6 +1,7 @@
 """A Kafka broker for tests: one process in KRaft mode, on loopback, its data in a directory of the test's."""
 
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from tests.spark.maven import copy_jars
 
@@ -30,9 +33,16 @@ def fetch_jars() -> Path:
     return home
 
 
+def find_tool(name: str) -> str:
+    """One of Java's programs; without it the test is skipped."""
+    if (found := shutil.which(name)) is None:
+        pytest.skip(f"{name} is not on the PATH, so no Kafka broker can be started: install a JDK, 17 or later")
+    return found
+
+
 STORE_PASSWORD = "swordfish"
 """Opens the store that holds the broker's certificate."""
-_MAKE_STORE = ["keytool", "-genkeypair", "-alias", "broker", "-keyalg", "EC", "-dname", "CN=127.0.0.1"]
+_MAKE_STORE = ["-genkeypair", "-alias", "broker", "-keyalg", "EC", "-dname", "CN=127.0.0.1"]
 _MAKE_STORE += ["-ext", "SAN=ip:127.0.0.1", "-storetype", "PKCS12", "-storepass", STORE_PASSWORD]
 LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 USER, PASSWORD = "reader", "hunter2"
@@ -51,9 +61,10 @@ class Places(NamedTuple):
 
 @contextmanager
 def broker(home: Path) -> Iterator[Places]:
-    """A running broker."""
+    """A running broker; without Java's tools on the PATH the test is skipped."""
+    keytool, java = find_tool("keytool"), find_tool("java")
     ports, store = find_ports(4), home / "broker.p12"
-    subprocess.run([*_MAKE_STORE, "-keystore", str(store)], check=True, capture_output=True)
+    subprocess.run([keytool, *_MAKE_STORE, "-keystore", str(store)], check=True, capture_output=True)
     served = {"PLAINTEXT": ports[0], "SASL_PLAINTEXT": ports[2], "SASL_SSL": ports[3]}
     settings = home / "server.properties"
     settings.write_text(
@@ -76,11 +87,11 @@ transaction.state.log.min.isr=1
 num.partitions=2
 """
     )
-    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{fetch_jars()}/*"]
+    run = [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{fetch_jars()}/*"]
     format = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings)]
-    subprocess.run([*java, *format], check=True, capture_output=True)
+    subprocess.run([*run, *format], check=True, capture_output=True)
     with (home / "broker.log").open("wb") as log:
-        process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
+        process = subprocess.Popen([*run, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
     try:
         until = time.monotonic() + _PATIENCE_SECONDS
         while not all(map(_answers, served.values())):

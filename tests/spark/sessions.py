@@ -18,8 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812
 import streamjoin as sj
 from streamjoin.spark.compat import UNIX_SOCKETS, read_options
 from streamjoin.spark.progress import read_all_progress
-from tests.spark.harness import Run, run, spark_join, values
+from tests.spark.harness import Run, feed, run, spark_join, values
 from tests.spark.test_dashboard import await_query
+from tests.spark.test_types import PAYLOADS, typed
 
 ON = "abs(l.x - r.x) <= 3"
 WINDOW = {"window": sj.within("10s"), "time": "ts"}
@@ -154,21 +155,39 @@ def connect(home: Path) -> None:
     with refusal("call streamjoin.configure(spark) once"):
         sj.join(left, left, on=ON, delay="1 minute", **WINDOW)
     assert sj.configure(spark) is spark
+    must_be_ours(spark)
     must_join_streams(spark, home)
     one = sj.join(left, left, on=ON, delay="1 minute", select=["l.id", "l.x"], **WINDOW)
     other = sj.join(left, left, on=ON, delay="1 minute", how="left", select=["l.id", "l.x"], **WINDOW)
     with refusal("name: two joins that come together here"):
         sj.join(one, other, on="l.x = r.x", window=sj.within("1s"), time="join_time")
     assert "Grid(" in str(sj.explain(left, left, on=ON, delay="1 minute", **WINDOW))
+    with refusal("on: a column is bound to its DataFrame", "name its side instead"):
+        sj.join(left, left, on=left.x < left.id, delay="1 minute", **WINDOW)
     must_restart(spark, home)
     must_do_all_else(spark, home)
+    must_carry_types(spark, home)
+    must_use_tables(spark, home)
     must_keep_and_name(spark, home)
     must_slide(spark, home)
     must_be_watched(spark, home)
 
 
+def must_be_ours(spark: SparkSession) -> None:
+    """`session` takes a session of Connect as it is, but for what is given."""
+    assert sj.session() is spark
+    assert sj.session(partitions=3).conf.get("spark.sql.shuffle.partitions") == "3"
+    assert sj.session(partitions=2) is spark
+    with refusal("master: a session runs already, on a server of Spark Connect; got 'local[2]'"):
+        sj.session(master="local[2]")
+    with refusal("master: sc://elsewhere is a server of Spark Connect", "streamjoin.configure"):
+        sj.session(master="sc://elsewhere")
+    with refusal("packages: "):
+        sj.session(packages=["delta"])
+
+
 def must_do_all_else(spark: SparkSession, home: Path) -> None:
-    """Order, count windows, aggregates, as-of joins: a stream and what waits at its end are what the batch gives."""
+    """Order, count windows, every other `how`, aggregates, as-of joins: a stream and its rest are what the batch is."""
     rows = table(spark, 300)
     sides = rows, table(spark, 300, seed=5)
     streams = stream(spark, home, "one", sides[0]), stream(spark, home, "two", sides[1])
@@ -176,6 +195,9 @@ def must_do_all_else(spark: SparkSession, home: Path) -> None:
     asked: list[tuple[Any, dict[str, Any]]] = [
         (sj.join, {**near, "window": sj.within("10s"), "how": "full", "ordered": True}),
         (sj.join, {**near, "window": sj.last(50), "select": ["l.id", "r.id AS other"]}),
+        (sj.join, {**near, "window": sj.within("10s"), "how": "right"}),
+        (sj.join, {**near, "window": sj.within("10s"), "how": "left_semi", "ordered": True}),
+        (sj.join, {"on": "abs(l.x - r.x) <= 1", "time": "ts", "window": sj.within("10s"), "how": "left_anti"}),
         (sj.aggregate, {**near, "window": sj.within("10s"), "select": ["l.id", "count(*) AS n", "max(r.x) AS most"]}),
         (sj.asof, {**near, "tolerance": "10s", "direction": "nearest", "select": ["l.id", "r.id AS other"]}),
     ]
@@ -188,8 +210,35 @@ def must_do_all_else(spark: SparkSession, home: Path) -> None:
         found = spark.read.parquet(str(home / f"found{number}")).collect()
         found += sj.flush(place, *streams, **late, of=verb).collect()
         wanted = verb(*sides, **given).collect()
-        assert len(wanted) > 250, "too few results to tell"
-        assert values(found) == values(wanted), verb
+        assert len(wanted) > 200, "too few results to tell"
+        assert values(found) == values(wanted), (verb, given)
+
+
+def must_carry_types(spark: SparkSession, home: Path) -> None:
+    """Columns of every type travel unchanged, in a stream and a batch."""
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    numbers = feed(home, "ts timestamp, n int", [[{"ts": n * 1_000_000, "n": n} for n in range(3)]] * 2)
+    within = {"on": "l.n = r.n", "window": sj.within("2 seconds"), "time": "ts"}
+    types = [type for type in PAYLOADS if type != "void"]
+    rows = typed(numbers.table(spark), types)
+    wanted = spark_join(rows, rows, "l.n = r.n", 2_000_000)
+    batch = sj.join(rows, rows, **within)
+    assert [field.dataType for field in batch.schema] == [field.dataType for field in wanted.schema]
+    assert values(batch.collect()) == values(wanted.collect())
+    sides = [typed(numbers.stream(spark), types) for _ in range(2)]
+    assert values(run(sj.join(*sides, delay="10 seconds", **within)).rows) == values(wanted.collect())
+
+
+def must_use_tables(spark: SparkSession, home: Path) -> None:
+    """Tables of a catalog are source and sink."""
+    left, right = table(spark), table(spark, seed=1)
+    left.write.saveAsTable("trades")
+    right.write.saveAsTable("quotes")
+    sides = [spark.readStream.table(name) for name in ("trades", "quotes")]
+    writer = sj.join(*sides, on=ON, delay="1 min", **WINDOW).writeStream
+    writer = writer.option("checkpointLocation", str(home / "of_tables")).trigger(availableNow=True)
+    writer.toTable("near").awaitTermination()
+    must_agree(spark.table("near").collect(), left, right)
 
 
 def must_keep_and_name(spark: SparkSession, home: Path) -> None:

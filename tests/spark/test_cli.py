@@ -61,6 +61,24 @@ def test_the_demo_finds_what_theory_predicts_and_prints_plain_lines_into_a_pipe(
 
 
 @pytest.mark.parametrize(
+    ("options", "environ", "asked"),
+    [
+        (["--master=sc://127.0.0.1:1"], {}, "--master sc://127.0.0.1:1"),
+        ([], {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "SPARK_REMOTE"),
+    ],
+)
+def test_commands_refuse_spark_connect_before_they_start_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], environ: dict[str, str], asked: str
+) -> None:
+    for name, value in {**environ, "PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}.items():  # no Java to start
+        monkeypatch.setenv(name, value)
+    done = run(tmp_path, "demo", *options)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"error: {asked}" in done.stderr
+    assert "asks for Spark Connect" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "offered"),
     [("streamjoin r", "run"), ("streamjoin run --fo", "--format"), ("streamjoin demo --sk", "--skew")],
 )

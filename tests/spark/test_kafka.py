@@ -11,6 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from tests.spark.broker import broker
 from tests.spark.test_docs import blocks
 
 pytestmark = pytest.mark.kafka
@@ -158,3 +159,9 @@ def test_the_guide_does_what_it_says(kafka: SparkSession, servers: str, tmp_path
         query.stop()
     found = sj.kafka.read(kafka, f"kafka://{servers}/near", schema="price DOUBLE, ask DOUBLE", streaming=False)
     assert [tuple(row) for row in found.collect()] == [(20.1, 20.1)]
+
+
+def test_without_java_s_tools_there_is_no_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.skip.Exception, match="keytool is not on the PATH"), broker(tmp_path):
+        pass

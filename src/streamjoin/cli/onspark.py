@@ -63,6 +63,7 @@ def run_on_spark(
     try:
         if console.is_terminal:
             console.print("[dim]starting Spark ...[/]", end="\r")
+        _refuse_connect(settings.get("master"))
         with quiet(verbose, keeps=True) as log:
             from streamjoin.spark.session import session
 
@@ -91,6 +92,18 @@ def run_on_spark(
     if log:
         log.unlink(missing_ok=True)
     sys.exit(code)
+
+
+def _refuse_connect(master: str | None) -> None:
+    from streamjoin.spark.compat import asks_for_connect
+
+    given = (master or "").startswith("sc://")
+    if given or asks_for_connect():
+        asked = f"--master {master}" if given else "SPARK_REMOTE or SPARK_API_MODE"
+        raise StreamJoinError(
+            f"{asked} asks for Spark Connect: the commands start a Spark of their own and ask its JVM. On Connect, "
+            "write the join in Python: streamjoin.configure(spark), streamjoin.join(...)"
+        )
 
 
 @contextmanager

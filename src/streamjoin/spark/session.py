@@ -8,9 +8,17 @@ from typing import Any, TypeVar, cast
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark.compat import ANY_MASTER, RELEASE, read_options, read_setting, read_submitted
+from streamjoin.spark.compat import (
+    ANY_MASTER,
+    RELEASE,
+    asks_for_connect,
+    is_classic,
+    read_options,
+    read_setting,
+    read_submitted,
+)
 from streamjoin.spark.java import ensure_java
-from streamjoin.spark.packages import PACKAGES_SETTING, find_settings
+from streamjoin.spark.packages import JARS_SETTING, PACKAGES_SETTING, find_settings
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
 SessionOrBuilder = TypeVar("SessionOrBuilder", SparkSession, SparkSession.Builder)
@@ -26,10 +34,10 @@ def session(
 ) -> SparkSession:
     """A local Spark session set up for joins; where one runs, that one, with what joins of streams need added.
 
-    What a running session, ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for what is given here. Else
-    `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the number of shuffle
-    partitions, is one per core. `conf` holds any other settings of Spark. `packages` names what Spark loads from Maven
-    when it starts, for the installed release: ``"kafka"``, ``"delta"``.
+    What a running session (one of Spark Connect, too), ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for
+    what is given here. Else `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the
+    number of shuffle partitions, is one per core. `conf` holds any other settings of Spark. `packages` names what Spark
+    loads from Maven when it starts, for the installed release: ``"kafka"``, ``"delta"``; one that has none is refused.
 
     >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
     '2'
@@ -37,29 +45,49 @@ def session(
     given = dict(conf or {})
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
-    if SparkSession.getActiveSession() is None:
-        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given))
+    if (running := _find_running(master)) is None:
+        submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given, submitted))
     else:
-        spark = configure(SparkSession.builder.getOrCreate())
+        spark = configure(running)
         _check_loaded(spark, packages)
-        if master and master != spark.sparkContext.master:
-            raise StreamJoinError(
-                f"master: a session runs already, on {spark.sparkContext.master}; got {master!r}. Stop it first, "
-                "spark.stop(), or leave out master="
-            )
+        _check_master(spark, master)
         for name, value in given.items():
             spark.conf.set(name, value)
-    for name, value in LOCAL_FILES.items():
-        if (spark.sparkContext.master or "").startswith("local") and read_setting(spark, name, declared=False) is None:
-            spark.conf.set(name, value)
+    if is_classic(spark) and (spark.sparkContext.master or "").startswith("local"):
+        for name, value in LOCAL_FILES.items():
+            if read_setting(spark, name, declared=False) is None:
+                spark.conf.set(name, value)
     return spark
+
+
+def _find_running(master: str | None) -> SparkSession | None:
+    """The session that runs already, or that of Spark Connect for which the environment asks."""
+    if master and master.startswith("sc://"):
+        raise StreamJoinError(
+            f"master: {master} is a server of Spark Connect, which has a master of its own. Make the session yourself, "
+            f'SparkSession.builder.remote("{master}").getOrCreate(), and give it to streamjoin.configure'
+        )
+    active = SparkSession.getActiveSession()
+    if active is not None and not is_classic(active):
+        return active
+    return SparkSession.builder.getOrCreate() if active is not None or asks_for_connect() else None
+
+
+def _check_master(spark: SparkSession, master: str | None) -> None:
+    where = spark.sparkContext.master if is_classic(spark) else "a server of Spark Connect"
+    if master and master != where:
+        raise StreamJoinError(
+            f"master: a session runs already, on {where}; got {master!r}. Stop it first, spark.stop(), or leave out "
+            "master="
+        )
 
 
 def _check_loaded(spark: SparkSession, packages: Sequence[str]) -> None:
     """Refuse a running session that was started without the packages: Spark loads none later."""
-    have = (read_setting(spark, PACKAGES_SETTING, declared=False) or "").split(",")
-    wanted = find_settings(packages, RELEASE).get(PACKAGES_SETTING)
-    if lacking := [one for one in wanted.split(",") if one not in have] if wanted else []:
+    running = {name: read_setting(spark, name, declared=False) or "" for name in (PACKAGES_SETTING, JARS_SETTING)}
+    have, wanted = (each[PACKAGES_SETTING].split(",") for each in (running, find_settings(packages, RELEASE, running)))
+    if lacking := [one for one in wanted if one not in have]:
         raise StreamJoinError(
             f"packages: a session runs already, without {', '.join(lacking)}. Stop it first, spark.stop(), or leave "
             "out packages= if it has the same by other means"

@@ -9,7 +9,7 @@ import atexit
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.cache.directory import remove
-from streamjoin.flow.checkpoint import CheckpointKey
 from streamjoin.flow.job import Job
 from streamjoin.flow.planfile import PLAN_FILE, check_joins, read_plan, write_plan
 from streamjoin.spark.compat import is_classic, listen
@@ -67,8 +66,7 @@ class _Run:
     """A query that runs, its joins, and whether its checkpoint has a plan file."""
 
     query: StartedQuery
-    keys: list[CheckpointKey]
-    names: list[str]
+    jobs: list[Job]
     has_plan: bool
 
 
@@ -102,7 +100,7 @@ class SessionWatch:
         except StreamJoinError as refused:
             query.fail(f"{type(refused).__name__}: {refused}")
         else:
-            self._runs[run] = _Run(query, keys, [job.name for job in jobs], bool(stored))
+            self._runs[run] = _Run(query, jobs, bool(stored))
 
     def query_progressed(self, report: str) -> None:
         """A micro-batch was committed, so the checkpoint is these joins' now."""
@@ -127,7 +125,7 @@ class SessionWatch:
 
     def _write_plan(self, run: _Run) -> None:
         run.has_plan = True
-        write_file(self._spark, run.query.checkpoint, PLAN_FILE, write_plan(run.keys))
+        write_file(self._spark, run.query.checkpoint, PLAN_FILE, write_plan([job.key for job in run.jobs]))
 
     def query_ended(self, query: str, run: str, reason: str | None) -> None:  # noqa: ARG002
         """Delete the cached segments on this host, and say so if rows still wait."""
@@ -139,17 +137,27 @@ class SessionWatch:
 
 def _warn_of_waiting(run: _Run) -> None:
     reports = run.query.read_reports()
-    for name in run.names:
-        told = [r["observedMetrics"].get(name, {}).get("waiting_rows") for r in reports if "observedMetrics" in r]
-        if waiting := next((number for number in reversed(told) if number is not None), 0):
-            rows = "1 row waits" if waiting == 1 else f"{waiting:,} rows wait"
-            log.warning(
-                "the query has ended, and %s unmatched in its join %r: emitted when a later run moves the watermark "
-                "past the last time a partner can have, or read now by streamjoin.flush(%r, ...)",
-                rows,
-                name,
-                run.query.checkpoint,
-            )
+    for job in run.jobs:
+        far = "unmatched" if job.plan.reduction is None else "undecided"
+        for metric, why, when in (
+            ("waiting_rows", far, "emitted when a later run moves the watermark past the last time a partner can have"),
+            ("held_rows", "for their turn", "joined when a later run moves the watermark past them"),
+        ):
+            if waiting := _read_last(reports, job.name, metric):
+                log.warning(
+                    "the query has ended, and %s %s in its join %r: %s, or read now by streamjoin.flush(%r, ...)",
+                    "1 row waits" if waiting == 1 else f"{waiting:,} rows wait",
+                    why,
+                    job.name,
+                    when,
+                    run.query.checkpoint,
+                )
+
+
+def _read_last(reports: Sequence[Mapping[str, Any]], join: str, metric: str) -> int:
+    """What the last report that tells a metric of a join says; 0 where none does."""
+    told = [r["observedMetrics"].get(join, {}).get(metric) for r in reports if "observedMetrics" in r]
+    return next((number for number in reversed(told) if number is not None), 0)
 
 
 _watched: dict[SparkSession, SessionWatch] = {}

@@ -3,6 +3,7 @@
 import pytest
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.spark import session
 from streamjoin.spark.packages import find_settings
 
 
@@ -14,8 +15,23 @@ def test_delta_is_loaded_for_the_spark_that_is_there() -> None:
 
 
 def test_kafka_s_connector_is_that_of_the_release() -> None:
-    settings = find_settings(["kafka"], "4.3.0")
-    assert settings["spark.jars.packages"] == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
+    settings = find_settings(["kafka"], "4.0.0")
+    assert settings["spark.jars.packages"] == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+
+
+@pytest.mark.parametrize("release", ["4.0.5", "4.1.4", "4.2.0", "4.3.0"])
+def test_kafka_is_refused_where_maven_lacks_a_jar_unless_the_user_names_the_connector(release: str) -> None:
+    own = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{release}"
+    with pytest.raises(StreamJoinError) as refused:
+        find_settings(["kafka"], release)
+    for part in ('packages: "kafka" is for Spark 4.0.0', f"this is Spark {release}", "Maven", own):
+        assert part in str(refused.value)
+    given = find_settings(["kafka"], release, {"spark.jars.packages": own})
+    assert given["spark.jars.packages"] == own
+    assert "org.apache.hadoop:*" in given["spark.jars.excludes"]
+    assert find_settings(["kafka"], release, {"spark.jars": "/jars/spark-sql-kafka-0-10_2.13.jar"})
+    submitted = find_settings(["kafka"], release, submitted=f"--packages {own} pyspark-shell")
+    assert "spark.jars.packages" not in submitted, "it would take the place of what is submitted"
 
 
 def test_what_the_user_gives_is_kept() -> None:
@@ -38,3 +54,10 @@ def test_an_unknown_package_and_a_spark_without_one_are_refused() -> None:
         find_settings(["delta"], "4.3.0")
     with pytest.raises(StreamJoinError, match="packages: got 'kafka'; expected a list"):
         find_settings("kafka", "4.3.0")
+
+
+def test_a_session_without_a_package_is_refused_before_java_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "RELEASE", "4.3.0")
+    monkeypatch.setattr(session, "ensure_java", lambda: pytest.fail("Java was looked for"))
+    with pytest.raises(StreamJoinError, match='packages: "kafka" is for'):
+        session.session(packages=["kafka"])

@@ -4,12 +4,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.job import Job
 from streamjoin.plan import Plan
+from streamjoin.plan.reduction import Aggregate, Aggregates
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import watch
 from streamjoin.spark.watch import SessionWatch, mark_of
@@ -19,8 +21,9 @@ from tests.unit.flow.runtime import to_job
 SCHEMA = Schema({"ts": "timestamp", "x": "int"})
 
 
-def job_of(window: str, cache: Path) -> Job:
-    plan = Plan(parse("l.x = r.x", SCHEMA, SCHEMA), within(window), arrow_schema(SCHEMA), arrow_schema(SCHEMA))
+def job_of(window: str, cache: Path, **more: Any) -> Job:
+    columns = arrow_schema(SCHEMA)
+    plan = Plan(parse("l.x = r.x", SCHEMA, SCHEMA), within(window), columns, columns, **more)
     return to_job(plan, Grid(1, 2), CacheSpec(str(cache), None), name="near")
 
 
@@ -71,6 +74,15 @@ def start(session: SessionWatch, query: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(watch, "find_query", lambda spark, run: found[run])
         session.query_started(query.run, None)
+
+
+def end(job: Job, told: list[dict[str, Any]], **options: Any) -> None:
+    """A query that holds the join reports this of it, once with nothing of it, and ends."""
+    session: Any = SessionWatch(None)  # type: ignore[arg-type]
+    session.add(job)
+    reports = [*({"observedMetrics": {"near": metrics}} for metrics in told), {"batchId": 9}]
+    start(session, holding(job, reports=reports, **options))
+    session.query_ended("query", "run", None)
 
 
 def test_a_checkpoint_is_a_joins_from_its_first_commit_on(files: Files, tmp_path: Path) -> None:
@@ -138,10 +150,22 @@ def test_rows_that_wait_when_a_query_has_processed_what_is_there_are_told(
     ends_by_itself: bool,
     said: str,
 ) -> None:
-    session: Any = SessionWatch(None)  # type: ignore[arg-type]
-    session.add(job := job_of("1 second", tmp_path))
-    reports = [{"observedMetrics": {"near": {"waiting_rows": number}}} for number in waiting]
-    start(session, holding(job, ends_by_itself=ends_by_itself, reports=[*reports, {"batchId": 9}]))
-    session.query_ended("query", "run", None)
+    end(job_of("1 second", tmp_path), [{"waiting_rows": number} for number in waiting], ends_by_itself=ends_by_itself)
     assert said in caplog.text
     assert bool(said) == bool(caplog.text)
+
+
+def test_rows_that_wait_for_their_turn_are_told_too(
+    files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    end(job_of("1 second", tmp_path), [{"waiting_rows": 2, "held_rows": 9}, {"waiting_rows": 0, "held_rows": 5}])
+    assert "5 rows wait for their turn in its join 'near': joined when a later run" in caplog.text
+    assert "unmatched" not in caplog.text
+
+
+def test_rows_that_wait_to_be_reduced_are_not_called_unmatched(
+    files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = Aggregates(0, (Aggregate("count", (), pa.int64()),))
+    end(job_of("1 second", tmp_path, how="left", reduction=counted), [{"waiting_rows": 1, "held_rows": 0}])
+    assert "1 row waits undecided in its join 'near'" in caplog.text

@@ -4,6 +4,7 @@ On Connect there is no JVM to ask: analysis waits until a schema is asked for, w
 known, and no listener of ours hears that a query has ended.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.types import DataType
+from pyspark.sql.utils import is_remote
 
 RELEASE = pyspark.__version__
 VERSION = tuple(int(part) for part in RELEASE.split(".")[:2])
@@ -41,6 +43,11 @@ FILE_MANAGER = f"{_PACKAGE}.FileSystemBasedCheckpointFileManager"
 def is_classic(spark: SparkSession) -> bool:
     """Whether the session's JVM can be asked; not so on Connect, whose sessions are of another class."""
     return isinstance(spark, SparkSession)
+
+
+def asks_for_connect() -> bool:
+    """Whether the environment asks for sessions of Connect."""
+    return is_remote() or "SPARK_REMOTE" in os.environ or os.environ.get("SPARK_API_MODE", "").lower() == "connect"
 
 
 def read_setting(spark: SparkSession, name: str, *, declared: bool = True) -> str | None:

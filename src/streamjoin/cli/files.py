@@ -16,7 +16,6 @@ from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
 from streamjoin.cli.inputs import KAFKA, is_topic
 from streamjoin.cli.late import check_sink, split_into
-from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.remember import RUN_FILE, Remembered
 from streamjoin.cli.tables import choose_format, keep_columns, keeps_schema, read_stored, start
@@ -24,6 +23,7 @@ from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.planfile import PLAN_FILE
 from streamjoin.join import check, explain, flush, join
+from streamjoin.paths import beneath, to_absolute
 from streamjoin.spark import kafka
 from streamjoin.spark.jvm import read_file, write_file
 from streamjoin.spark.progress import Progress

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
+from streamjoin.paths import to_local
 
 DELTA, KAFKA, TABLE = "delta", "kafka", "table"
 FILES = ("parquet", "csv", "json", "orc")

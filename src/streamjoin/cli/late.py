@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.cli.paths import beneath
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.late import COLUMNS, REASON
+from streamjoin.paths import beneath
 from streamjoin.spark.jvm import read_file, write_file
 
 LATE_FILE = "streamjoin/late.txt"

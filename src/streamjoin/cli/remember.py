@@ -6,8 +6,8 @@ Files that come later may have more fields, and an inferred schema would then be
 import json
 from dataclasses import asdict, dataclass
 
-from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
+from streamjoin.paths import to_local
 
 RUN_FILE = "streamjoin/run.json"
 

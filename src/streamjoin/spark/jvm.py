@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.paths import beneath
 from streamjoin.spark.compat import is_classic
 
 
@@ -80,7 +81,7 @@ def find_query(spark: SparkSession, run: str) -> StartedQuery:
 def read_file(spark: SparkSession, directory: str, name: str) -> str | None:
     """The text of a file; None where there is none. On Connect a job of Spark's reads it."""
     if not is_classic(spark):
-        return _read_remotely(spark, f"{directory.rstrip('/')}/{name}")
+        return _read_remotely(spark, beneath(directory, name))
     system, path, jvm = _find_file(spark, directory, name)
     try:
         if not system.exists(path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streamjoin.cli.files import find_checkpoint
-from streamjoin.cli.paths import beneath, to_absolute, to_local
+from streamjoin.paths import beneath, to_absolute, to_local
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.cli.files import find_checkpoint
+from streamjoin.cli.remember import find_checkpoint
 from streamjoin.paths import beneath, to_absolute, to_local
 
 

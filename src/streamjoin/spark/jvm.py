@@ -110,8 +110,15 @@ def may_have_commits(spark: SparkSession, checkpoint: str) -> bool:
     """Whether a query has committed a micro-batch to a checkpoint; True on Connect, where only a job could tell."""
     if not is_classic(spark):
         return True
-    system, path, _ = _find_file(spark, checkpoint, "commits")
-    return bool(system.exists(path)) and len(system.listStatus(path)) > 0
+    return bool(list_names(spark, checkpoint, "commits"))
+
+
+def list_names(spark: SparkSession, directory: str, name: str) -> list[str]:
+    """The names of what lies in a directory below this one; none where there is no such directory."""
+    system, path, _ = _find_file(spark, directory, name)
+    if not system.exists(path):
+        return []
+    return [str(status.getPath().getName()) for status in system.listStatus(path)]
 
 
 def _find_file(spark: SparkSession, directory: str, name: str) -> tuple[Any, Any, Any]:

@@ -15,6 +15,7 @@ from streamjoin.spec.window import Window
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from streamjoin.flow.checkpoint import CheckpointKey
     from streamjoin.spark.build import Planned
     from streamjoin.spark.explain import Explanation
 
@@ -123,6 +124,12 @@ def check(checkpoint: "str | PathLike[str]", left: Frames, right: "Frames | None
 
     planned, _ = _plan("check", left, right, arguments)
     return check_checkpoint(planned.spark, _read_path("check", checkpoint, planned), planned.key)
+
+
+def find_key(left: Frames, right: "Frames | None" = None, **arguments: Any) -> "CheckpointKey":
+    """The key of the checkpoint that `join`, given these arguments, may continue. `of` is as for `explain`."""
+    planned, _ = _plan("find_key", left, right, arguments)
+    return planned.key
 
 
 def flush(

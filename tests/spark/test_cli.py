@@ -163,6 +163,38 @@ def test_explain_shows_the_plan_and_another_plan_is_refused(home: Path) -> None:
 
 @pytest.mark.guarantee
 @pytest.mark.slow
+def test_a_run_that_is_killed_before_its_first_commit_goes_on_and_another_is_refused(home: Path) -> None:
+    job = [
+        "run",
+        "--left=trades",
+        "--right=quotes",
+        "--on",
+        ON,
+        "--time=ts",
+        "--delay=10 seconds",
+        "--out=near",
+        "--once",
+    ]
+    process = subprocess.Popen(
+        [*COMMAND, *job, "--within=5 seconds"], cwd=home, env=environment(), start_new_session=True
+    )
+    checkpoint, end = home / "near" / "_checkpoint", time.monotonic() + 180
+    while not (checkpoint / "offsets" / "0").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (checkpoint / "commits" / "0").exists()
+    assert not (checkpoint / "streamjoin" / "plan.json").exists()
+
+    other = run(home, *job, "--within=6 seconds")
+    assert (other.returncode, "--- this join\nwindow        between('-6 seconds'" in other.stderr) == (1, True)
+    again = run(home, *job, "--within=5 seconds")
+    assert again.returncode == 0, again.stderr
+    assert "3 matches found" in again.stdout
+
+
+@pytest.mark.guarantee
+@pytest.mark.slow
 def test_a_terminal_shows_a_live_view_and_an_interrupt_ends_cleanly(home: Path) -> None:
     arguments = ["--left=trades", "--right=quotes", "--within=5 seconds", "--time=ts", "--delay=10 seconds"]
     master, slave = pty.openpty()

@@ -96,6 +96,8 @@ HINTS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "max": (lambda l, r: max(l.x, r.y) < 3, r"Python's max, .* F\.greatest"),
     "and": (lambda l, r: l.x < r.y and l.x > 0, "combine conditions with &"),
     "and of functions": (lambda l, r: F.sqrt(l.x) < r.y and l.x > 0, "combine conditions with &"),
+    "max of functions": (lambda l, r: max(F.sqrt(l.x), r.y) < 3, r"Python's max, .* F\.greatest"),
+    "min of a function": (lambda l, r: min(l.x, F.sqrt(r.y)) < 3, r"Python's min, .* F\.least"),
     "unknown": (lambda l, r: l.sym.sound() == r.sym, "no function sound for a lambda"),
     "math of functions": (lambda l, r: math.sqrt(F.sqrt(l.x)) < r.y, r"F\.sqrt\(l\.x\)"),
 }

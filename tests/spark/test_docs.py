@@ -3,8 +3,11 @@
 import io
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -97,18 +100,62 @@ def test_only_what_spark_s_daemon_says_of_a_java_that_is_gone_is_passed_over() -
     assert "Traceback" in CUT_OFF.sub("", (told % (frame % "daemon")).replace("BrokenPipe", "Value"))
 
 
+def make_inputs(directory: Path) -> None:
+    """The directories that the README's Python makes."""
+    made = next(content for language, content in blocks("README.md") if language == "python")
+    subprocess.run([sys.executable, "-c", made.partition("spark = ")[0]], cwd=directory, check=True)
+
+
+def environment() -> dict[str, str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "TZ": "UTC"}
+
+
+def find_example(start: str, end: str) -> str:
+    """A command of the help, as it is written there."""
+    found = re.search(f"{re.escape(start)}.*?{re.escape(end)}", run_command.epilog or "", re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
 @DOCS
 def test_the_command_of_the_readme_and_of_the_help_runs_as_it_is_written(tmp_path: Path) -> None:
-    """After the README's Python, which makes the directories."""
-    made = next(content for language, content in blocks("README.md") if language == "python")
-    subprocess.run([sys.executable, "-c", made.partition("spark = ")[0]], cwd=tmp_path, check=True)
+    make_inputs(tmp_path)
     command = next(content for language, content in blocks("README.md") if content.startswith("streamjoin run"))
-    example = re.search(r"streamjoin run --left.*?--once", run_command.epilog or "", re.DOTALL)
-    assert example is not None
-    for line in (command, example[0]):
-        program = str(Path(sys.executable).parent)
-        environment = os.environ | {"PATH": os.pathsep.join([program, os.environ["PATH"]]), "TZ": "UTC"}
-        done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    for line in (command, find_example("streamjoin run --left", "--once")):
+        done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         assert "3 matches found" in done.stdout
         assert "unmatched" not in done.stdout
+
+
+@DOCS
+def test_the_help_s_example_of_a_file_of_options_runs_as_it_is_written(tmp_path: Path) -> None:
+    make_inputs(tmp_path)
+    (tmp_path / "job.toml").write_text(
+        'left = "trades"\nright = "quotes"\non = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"\n'
+        'within = "5 seconds"\ntime = "ts"\ndelay = "10 seconds"\nout = "near"\nonce = true\n'
+    )
+    line = find_example("streamjoin run --config", "job.toml")
+    done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 matches found" in done.stdout
+
+
+@DOCS
+def test_the_help_s_example_of_an_as_of_join_runs_as_it_is_written_until_it_is_interrupted(tmp_path: Path) -> None:
+    make_inputs(tmp_path)
+    line = find_example("streamjoin run --left trades --right quotes --asof", "--out priced")
+    process = subprocess.Popen(
+        shlex.split(line), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        committed, end = tmp_path / "priced" / "_checkpoint" / "commits" / "0", time.monotonic() + 300
+        while not committed.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        said, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, told) == (130, "interrupted; a later run goes on from the checkpoint\n")
+    assert "results in priced" in said

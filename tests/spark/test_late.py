@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import Row
+from pyspark.sql.types import Row, StructType
 
 import streamjoin as sj
 from streamjoin.reference import list_dropped
+from streamjoin.spark.kafka import parse_values
 from tests.spark.harness import Feed, batches, feed, micros
 from tests.strategies import us
 
@@ -112,6 +113,21 @@ def test_what_spark_decides_after_the_join_does_not_drop_kept_rows(spark: SparkS
     given = ARGUMENTS | {"on": "l.x = r.a AND soundex(concat(l.x, r.a)) = '11'"}
     rows = sj.join(left, right, late="keep", **given).collect()
     assert Counter(row["late_reason"] for row in rows) == {"no time": 3, None: 3}
+
+
+def test_a_bad_value_has_its_own_reason_whether_or_not_it_is_carried(spark: SparkSession, tmp_path: Path) -> None:
+    values = ['{"ts": "1970-01-01T00:00:00.1Z", "x": 1}', "no json", '{"x": 2}', '{"ts": "yesterday", "x": 3}', None]
+    records = spark.createDataFrame(
+        [(value, "t", 0, 0) for value in values], "value string, topic string, partition int, offset int"
+    )
+    left = parse_values(records, StructType.fromDDL("ts timestamp, x int"), [], "keep")
+    right = feed(tmp_path, "ts timestamp, a int", RIGHT).table(spark)
+    for select in (["l.x", "r.a"], ["l.x", "l.bad_value", "r.a"]):
+        rows = sj.join(left, right, late="keep", how="left", select=select, **ARGUMENTS).collect()
+        reasons = Counter((row["x"], row["late_reason"]) for row in rows if row["late_side"] == "left")
+        assert reasons == {(None, "bad value"): 3, (2, "no time"): 1}
+    kept = {row["bad_value"] for row in rows if row["late_reason"] == "bad value"}
+    assert kept == {"no json", '{"ts": "yesterday", "x": 3}', "NULL"}
 
 
 ASOF = {"on": "l.x = r.a", "tolerance": us(5 * MS), "direction": "nearest"}

@@ -2,6 +2,8 @@
 
 import io
 import json
+import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import streamjoin as sj
+from streamjoin.cli import files
 from streamjoin.cli.files import FileJoin
+from streamjoin.spark import kafka, stored
 
 ON = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"
 Run = Callable[..., str]
@@ -39,6 +43,8 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
         format: str = "json",
         verb: Any = sj.join,
         to_late: str | None = None,
+        bad: Any = "fail",
+        schemas: tuple[str | None, str | None] = (None, None),
         **arguments: Any,
     ) -> str:
         """A run over all files that there are; what it says."""
@@ -51,13 +57,14 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
             **paths,
             formats=(format, format),
             checkpoint=None,
-            schemas=(None, None),
+            schemas=schemas,
             verb=verb,
             arguments=given,
             once=True,
             flush=flush,
             trigger="1 second",
             late=to_late,
+            bad=bad,
         )
         job.run(spark, console, lambda: False)
         return str(console.file.getvalue())  # type: ignore[attr-defined]
@@ -83,6 +90,105 @@ def test_a_new_field_is_no_change_and_another_join_or_input_is_refused_before_it
     ):
         run(right="asks")
     assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == before
+
+
+def forget_commits(checkpoint: Path) -> None:
+    """Leave what a run leaves that died before its first commit: what it was to read, and what it remembers."""
+    (checkpoint / "streamjoin" / "plan.json").unlink()
+    for logged in [*(checkpoint / "commits").iterdir(), *(checkpoint / "offsets").iterdir()]:
+        if logged != checkpoint / "offsets" / "0":
+            logged.unlink()
+    shutil.rmtree(checkpoint / "state")
+
+
+def test_a_run_that_died_before_its_first_commit_goes_on_and_another_is_refused(run: Run, tmp_path: Path) -> None:
+    run()
+    checkpoint = tmp_path / "near" / "_checkpoint"
+    forget_commits(checkpoint)
+    shutil.rmtree(tmp_path / "near" / "_spark_metadata")
+    kept = (checkpoint / "streamjoin" / "run.json").read_text()
+    drop(tmp_path / "trades", "2", at(6, "BETA", price=40.7, venue="X"))
+    with pytest.raises(sj.StreamJoinError) as refused:
+        run(window=sj.within("6 seconds"))
+    assert str(refused.value).splitlines()[1:] == [
+        "--- the checkpoint's join",
+        "window        between('-5 seconds', '5 seconds')",
+        "--- this join",
+        "window        between('-6 seconds', '6 seconds')",
+    ]
+    with pytest.raises(sj.StreamJoinError, match=r"left columns.*price float"):
+        run(schemas=("ts TIMESTAMP, sym STRING, price FLOAT", None))
+    with pytest.raises(sj.StreamJoinError, match=r"--right: the checkpoint in .* was written by a join of .*/quotes"):
+        run(right="asks")
+    with pytest.raises(sj.StreamJoinError, match=r"--format: .* read .*/trades as json, and this one reads it as csv"):
+        run(format="csv")
+    assert (checkpoint / "streamjoin" / "run.json").read_text() == kept
+    said = run()
+    assert "trades: price double, sym string, ts timestamp (as at the first start)" in said
+    assert "3 matches found" in said
+
+
+def test_a_spark_that_cannot_read_state_goes_on_by_what_is_remembered_and_flushes(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (stored, files):
+        monkeypatch.setattr(module, "READS_STATE", False)
+    run(**MET, verb=sj.aggregate)
+    (tmp_path / "near" / "_checkpoint" / "streamjoin" / "plan.json").unlink()
+    said = run(**MET, verb=sj.aggregate, flush=True)
+    assert "all that waited is emitted by --flush" in said
+    assert read(tmp_path / "near", "sym", "n") == [("ACME", 1), ("BETA", 1), ("GAMMA", 0)]
+
+
+def test_a_start_that_read_nothing_is_forgotten(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise sj.StreamJoinError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(FileJoin, "_follow", fail)
+        with pytest.raises(sj.StreamJoinError, match="the disk is full"):
+            run(late="keep", to_late=str(tmp_path / "late"), window=sj.within("1 hour"))
+    assert "2 matches found" in run()
+    assert "0 matches found" in run()
+
+
+def test_a_count_of_seconds_is_a_time_where_the_hint_says_so(run: Run, tmp_path: Path) -> None:
+    """JSON alone reads numbers as seconds."""
+    (tmp_path / "trades" / "1.json").write_text('{"ts": 1767605400, "sym": "ACME", "price": 20.1}')
+    said = (
+        r"--time: left column 'ts' is of type bigint; .* give --left-schema \"ts TIMESTAMP, ...\" if it counts seconds"
+    )
+    with pytest.raises(sj.StreamJoinError, match=said):
+        run()
+    assert "1 match found" in run(schemas=("ts TIMESTAMP, sym STRING, price DOUBLE", None))
+
+
+@pytest.mark.parametrize("ddl", ["ts TIMESTMP, sym STRING", "ts TIMESTAMP, x DECIMAL(99, 1)"])
+def test_a_schema_that_spark_cannot_read_is_no_unreadable_path(run: Run, ddl: str) -> None:
+    with pytest.raises(sj.StreamJoinError, match=r"^--right-schema: got 'ts TIME.*expected columns with their types"):
+        run(schemas=(None, ddl))
+
+
+def test_bad_values_of_a_topic_are_kept_under_their_own_reason(
+    run: Run, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the records come from files of text."""
+
+    def read(spark: SparkSession, url: str, *, schema: Any, bad: str, config: Any, streaming: bool) -> Any:
+        lines = (spark.readStream if streaming else spark.read).text(url)
+        records = lines.selectExpr("value", "'t' AS topic", "0 AS partition", "0L AS offset")
+        return kafka.parse_values(records, schema, [], bad)
+
+    monkeypatch.setattr(kafka, "read", read)
+    (tmp_path / "trades" / "2.json").write_text('{"ts": "2026-01-05T09:30:00Z", "price": "much"}\n{"sym": "ZETA"}')
+    declared = tuple(f"ts TIMESTAMP, sym STRING, {column} DOUBLE" for column in ("price", "ask"))
+    given = {"format": "kafka", "bad": "keep", "late": "keep", "to_late": str(tmp_path / "late"), "how": "left"}
+    said = run(schemas=declared, flush=True, select=["l.sym", "r.ask"], **given)
+    assert "2 rows without a time in" in said
+    (tmp_path / "trades" / "3.json").write_text("no json")
+    assert "1 row without a time in" in run(select=["l.sym", "r.ask"], **given), "as it was at the first start"
+    late = spark.read.parquet(str(tmp_path / "late")).collect()
+    assert Counter((row.sym, row.late_reason) for row in late) == {(None, "bad value"): 2, ("ZETA", "no time"): 1}
 
 
 @pytest.mark.slow  # the next one flushes too

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -12,21 +12,26 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 from rich.console import Console
 
+from streamjoin.cli.ddl import parse_ddl
 from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
 from streamjoin.cli.inputs import KAFKA, is_topic
 from streamjoin.cli.late import check_sink, split_into
-from streamjoin.cli.paths import beneath, to_absolute
 from streamjoin.cli.quiet import reason
-from streamjoin.cli.remember import RUN_FILE, Remembered
+from streamjoin.cli.remember import RUN_FILE, Remembered, find_checkpoint, has_begun
 from streamjoin.cli.tables import choose_format, keep_columns, keeps_schema, read_stored, start
+from streamjoin.cli.times import check_time
 from streamjoin.cli.words import count, to_options
 from streamjoin.errors import StreamJoinError
+from streamjoin.flow.checkpoint import CheckpointKey
 from streamjoin.flow.planfile import PLAN_FILE
-from streamjoin.join import check, explain, flush, join
+from streamjoin.join import explain, find_key, flush, join
+from streamjoin.paths import beneath, to_absolute
 from streamjoin.spark import kafka
-from streamjoin.spark.jvm import read_file, write_file
+from streamjoin.spark.compat import READS_STATE, RELEASE
+from streamjoin.spark.jvm import list_names, read_file, write_file
 from streamjoin.spark.progress import Progress
+from streamjoin.spark.stored import check_checkpoint
 from streamjoin.spec.duration import UNITS, microseconds
 from streamjoin.spec.how import emits_unmatched, how_of
 from streamjoin.spec.window import Both, Last
@@ -58,6 +63,8 @@ class FileJoin:
     out_format: str | None = None
     kafka_config: str | None = None
     """The file of settings for Kafka's clients."""
+    bad: Literal["fail", "keep"] = "fail"
+    """What to do with a topic's values that the schema does not fit."""
 
     @property
     def _checkpoint(self) -> str:
@@ -72,7 +79,8 @@ class FileJoin:
 
     def run(self, spark: SparkSession, console: Console, interrupted: Callable[[], bool]) -> None:
         """Run until all is processed (`once`) or until interrupted."""
-        left, right = self._frames(spark, console, self._recall(spark))
+        first = self._recall(spark)
+        left, right = self._frames(spark, console, first)
         zoned = [find_zoned(frame, t) for frame, t in zip((left, right), self.arguments["time"], strict=True)]
         if self.flush and None in zoned:
             local = self.arguments["time"][zoned.index(None)]
@@ -85,28 +93,49 @@ class FileJoin:
             left, right = (heartbeat.beside(spark, *side) for side in sides)
             delays = (None if time else delay for time, delay in zip(zoned, arguments["delay"], strict=True))
             arguments = {**arguments, "delay": tuple(delays)}
-        begins = check(self._checkpoint, left, right, of=self.verb, **arguments).startswith("begins")
-        check_sink(spark, self._checkpoint, self.late, begins=begins)
-        if begins:
-            first = Remembered((to_absolute(self.left), to_absolute(self.right)), self.formats, schemas)
-            write_file(spark, self._checkpoint, RUN_FILE, first.to_json())
+        plan = find_key(left, right, of=self.verb, **arguments)
+        self._check_or_remember(spark, first, Remembered(self._paths, self.formats, schemas, plan.to_json()), plan)
         result = self.verb(left, right, **arguments)
-        seen, emitted = self._follow(result, console, interrupted), None
+        seen, flushed = self._follow(result, console, interrupted), None
         if self.flush and not interrupted() and (end := self._end(spark, left, right)) is not None:
-            emitted = flush(self._checkpoint, left, right, of=self.verb, **arguments).count()
+            flushed = self._count_waiting(left, right, arguments)
             heartbeat.beat(spark, end)
             seen += self._follow(result, console, interrupted)
-        self._summarize(seen, emitted, console)
+        self._summarize(seen, flushed, console)
+
+    @property
+    def _paths(self) -> tuple[str, str]:
+        return to_absolute(self.left), to_absolute(self.right)
 
     def _recall(self, spark: SparkSession) -> Remembered | None:
-        """What is remembered of the first start, if that got as far as a commit; other inputs are refused."""
-        if not read_file(spark, self._checkpoint, PLAN_FILE):
+        """What is remembered of the first start, if that noted what it reads; other inputs are refused."""
+        if not has_begun(lambda name: list_names(spark, self._checkpoint, name)):
             return None
         text = read_file(spark, self._checkpoint, RUN_FILE)
         found = Remembered.from_json(text) if text else None
         if found:
-            found.check((to_absolute(self.left), to_absolute(self.right)), self._checkpoint)
+            found.check_inputs(self._paths, self._checkpoint)
+            found.check_formats(self.formats, self._checkpoint)
         return found
+
+    def _check_or_remember(
+        self, spark: SparkSession, first: Remembered | None, now: Remembered, plan: CheckpointKey
+    ) -> None:
+        """Refuse what another run began; what begins now is remembered."""
+        begins = self._check_plan(spark, plan, first)
+        check_sink(spark, self._checkpoint, self.late, begins=begins)
+        if begins:
+            write_file(spark, self._checkpoint, RUN_FILE, now.to_json())
+
+    def _check_plan(self, spark: SparkSession, plan: CheckpointKey, first: Remembered | None) -> bool:
+        """Refuse another join than that of the checkpoint; whether it begins there.
+
+        A run that died before its first commit has left no plan file, but what we remember of it.
+        """
+        if first and first.plan and not read_file(spark, self._checkpoint, PLAN_FILE):
+            plan.check(first.plan)
+            return False
+        return check_checkpoint(spark, self._checkpoint, plan).startswith("begins") and not first
 
     def _follow(self, result: DataFrame, console: Console, interrupted: Callable[[], bool]) -> list[Progress]:
         """Run the query and show what it does."""
@@ -134,16 +163,20 @@ class FileJoin:
             query.stop()
         return monitor.seen
 
-    def _summarize(self, seen: list[Progress], emitted: int | None, console: Console) -> None:
+    def _count_waiting(self, left: DataFrame, right: DataFrame, arguments: dict[str, Any]) -> str:
+        """How many rows a flush is going to emit, in words; older Sparks cannot read them in the state."""
+        if not READS_STATE:
+            return f"all that waited is emitted by --flush; Spark {RELEASE} cannot say how many rows"
+        emitted = flush(self._checkpoint, left, right, of=self.verb, **arguments).count()
+        unmatched = " unmatched" if self.verb is join and not _holds(self.arguments) else ""
+        return f"{count(emitted, 'row')} emitted{unmatched} by --flush"
+
+    def _summarize(self, seen: list[Progress], flushed: str | None, console: Console) -> None:
         rows = sum(p.rows_left + p.rows_right for p in seen)
-        late = sum(p.late_left + p.late_right for p in seen)
-        fate = f"in {self.late}" if self.late else "dropped"
-        noted = f", {count(late, 'late row')} {fate}" if late else ""
         found = count(sum(p.matches for p in seen), "match", "matches")
-        said = [f"{count(rows, 'row')} in, {found} found{noted}; results in {self.out}"]
-        if emitted is not None:
-            unmatched = " unmatched" if self.verb is join and not _holds(self.arguments) else ""
-            said.append(f"{count(emitted, 'row')} emitted{unmatched} by --flush")
+        said = [f"{count(rows, 'row')} in, {found} found{self._tell_dropped(seen)}; results in {self.out}"]
+        if flushed:
+            said.append(flushed)
         elif seen and (waiting := seen[-1].waiting_rows):
             far = "unmatched" if self.verb is join else "undecided"
             said.append(
@@ -157,6 +190,12 @@ class FileJoin:
             )
         console.print("\n".join(said), highlight=False, soft_wrap=True)
 
+    def _tell_dropped(self, seen: list[Progress]) -> str:
+        fate = f"in {self.late}" if self.late else "dropped"
+        late, timeless = sum(p.late_left + p.late_right for p in seen), sum(p.invalid_rows for p in seen)
+        dropped = [count(late, "late row")] * bool(late) + [f"{count(timeless, 'row')} without a time"] * bool(timeless)
+        return f", {' and '.join(dropped)} {fate}" if dropped else ""
+
     def _end(self, spark: SparkSession, left: DataFrame, right: DataFrame) -> int | None:
         """The time of a row that moves the watermark past the last time a partner can have."""
         latest = []
@@ -165,7 +204,7 @@ class FileJoin:
             if keeps_schema(format):
                 rows = read_stored(spark.read, path, format)
             elif format == KAFKA:
-                rows = kafka.read(spark, path, schema=frame.schema, config=self.kafka_config, streaming=False)
+                rows = self._read_topic(spark, path, frame.schema, streaming=False)
             else:
                 rows = spark.read.format(format).options(**_HEADER.get(format, {})).schema(frame.schema).load(path)
             latest.append(rows.select(F.max(F.unix_micros(quote_path([find_zoned(frame, time) or time])))).first())
@@ -186,30 +225,29 @@ class FileJoin:
         named, path, format, given = _SIDES[side], (self.left, self.right)[side], self.formats[side], self.schemas[side]
         inferring = spark.read.format(format).options(**_INFERRING.get(format, {}))
         known = StructType.fromJson(json.loads(first.schemas[side])) if first else None
-        stored: DataFrame | None = None
         try:
             if keeps_schema(format):
-                stored = keep_columns(read_stored(spark.readStream, path, format), known)
-                schema = stored.schema
-            elif given:
-                schema = _parse(given)
+                frame = keep_columns(read_stored(spark.readStream, path, format), known)
             else:
-                schema = known or inferring.load(path).schema
+                declared = parse_ddl(f"--{named}-schema", given) if given else known or inferring.load(path).schema
+                frame = self._read(spark, path, format, declared)
         except (PySparkException, Py4JError) as error:
             raise StreamJoinError(f"--{named}: cannot read {path} as {format}: {reason(error)}") from error
-        columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+        columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema.fields)
         remembered = " (as at the first start)" if first and not given else ""
         console.print(f"{named:<5} {path}: {columns}{remembered}", highlight=False, soft_wrap=True)
-        if stored is not None:
-            return stored
+        check_time(named, path, format, frame.schema, self.arguments["time"][side])
+        return frame
+
+    def _read(self, spark: SparkSession, path: str, format: str, schema: StructType) -> DataFrame:
+        """Files or a topic as a stream."""
         if format == KAFKA:
-            return kafka.read(spark, path, schema=schema, config=self.kafka_config)
+            return self._read_topic(spark, path, schema, streaming=True)
         return spark.readStream.format(format).options(**_HEADER.get(format, {})).schema(schema).load(path)
 
-
-def find_checkpoint(out: str) -> str:
-    """Where the checkpoint lies that was not named."""
-    return beneath(out, "_checkpoint")
+    def _read_topic(self, spark: SparkSession, path: str, schema: StructType, *, streaming: bool) -> DataFrame:
+        values = kafka.list_values(schema)
+        return kafka.read(spark, path, schema=values, bad=self.bad, config=self.kafka_config, streaming=streaming)
 
 
 def waits(verb: Callable[..., DataFrame], arguments: dict[str, Any]) -> bool:
@@ -224,9 +262,3 @@ def _holds(arguments: dict[str, Any]) -> bool:
 def _in_milliseconds(trigger: str) -> str:
     """An interval as Spark reads it, which knows no short units."""
     return f"{microseconds(trigger, '--trigger') // _MILLISECOND} milliseconds"
-
-
-def _parse(ddl: str) -> StructType:
-    schema = StructType.fromDDL(ddl)
-    assert isinstance(schema, StructType)
-    return schema

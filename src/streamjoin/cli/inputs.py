@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamjoin.cli.paths import to_local
 from streamjoin.errors import StreamJoinError
+from streamjoin.paths import to_local
 
 DELTA, KAFKA, TABLE = "delta", "kafka", "table"
 FILES = ("parquet", "csv", "json", "orc")
 FORMATS = (*FILES, DELTA)
 _EXTENSIONS = {**{f".{name}": name for name in FILES}, ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"}
-_PREFIX, _TOPIC = f"{TABLE}:", f"{KAFKA}://"
+_PREFIX, _TOPIC = f"{TABLE}:", f"{KAFKA}:"
 _PATTERN = set("*?[]{}")
 
 
@@ -74,21 +74,12 @@ def find_table(path: str) -> str | None:
 
 
 def is_topic(path: str) -> bool:
-    """Whether a topic of Kafka's is given in place of a directory."""
-    return path.startswith(_TOPIC)
+    """Whether a topic of Kafka's is given in place of a directory, well written or not."""
+    return path.lower().startswith(_TOPIC)
 
 
-def check_places(left: str, right: str, out: str, checkpoint: str | None) -> None:
-    """Refuse a table without a name, and a table or topic for results without a checkpoint."""
-    for named, path in (("left", left), ("right", right), ("out", out)):
-        if find_table(path) == "":
-            raise StreamJoinError(f"--{named}: got {path!r}; expected the name of a table, such as table:db.name")
-    if (find_table(out) or is_topic(out)) and not checkpoint:
-        raise StreamJoinError(f"--checkpoint: {out} has no directory of its own to keep it in; give --checkpoint PATH")
-
-
-def find_format(directory: Directory, given: str | None, *, has_schema: bool) -> str:
-    """The format of an input: the one that is `given`, or the one of its files.
+def find_format(directory: Directory, given: str | None, *, has_schema: bool, known: str | None = None) -> str:
+    """The format of an input: the one that is `given`, the one `known` from an earlier run, or the one of its files.
 
     An empty directory has a schema only if one was given, or is remembered from an earlier run.
     """
@@ -110,19 +101,17 @@ def find_format(directory: Directory, given: str | None, *, has_schema: bool) ->
             f'such as --{directory.named}-schema "ts TIMESTAMP, id BIGINT"'
         )
     guessed = directory.guess_format() if directory.is_local else None
-    if given not in (None, DELTA) and guessed == DELTA:
+    asked = given or known
+    if asked not in (None, DELTA) and guessed == DELTA:
         raise StreamJoinError(
             f"--format: {directory.path} is a table of Delta's, whose files may be of rows that were replaced; got "
-            f"{given}, expected delta"
+            f"{asked}, expected delta"
         )
-    if given:
-        return given
-    if guessed is None:
-        raise StreamJoinError(
-            f"--{directory.named}: the files in {directory.path} do not tell their format by a name such as "
-            f"data.json: give --format, one of {', '.join(FORMATS)}"
-        )
-    return guessed
+    if found := asked or guessed:
+        return found
+    what = f"no files in {directory.path} yet" if empty else f"the files in {directory.path} do not tell their format"
+    example = "" if empty else " by a name such as data.json"
+    raise StreamJoinError(f"--{directory.named}: {what}{example}: give --format, one of {', '.join(FORMATS)}")
 
 
 def _read_extension(path: Path) -> str | None:

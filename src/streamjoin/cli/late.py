@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamjoin.cli.paths import beneath
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.late import COLUMNS, REASON
+from streamjoin.paths import beneath
 from streamjoin.spark.jvm import read_file, write_file
 
 LATE_FILE = "streamjoin/late.txt"
@@ -34,12 +34,11 @@ def split_into(out: str, late: str, format: str, options: Mapping[str, str]) -> 
 
 def check_sink(spark: SparkSession, checkpoint: str, late: str | None, *, begins: bool) -> None:
     """Refuse to go on with another kind of sink: readers of one pass over the files of the other."""
-    if begins:
-        if late:
-            write_file(spark, checkpoint, LATE_FILE, late)
-        return
     was = read_file(spark, checkpoint, LATE_FILE)
-    if bool(was) != bool(late):
+    if begins:
+        if late or was:
+            write_file(spark, checkpoint, LATE_FILE, late or "")
+    elif bool(was) != bool(late):
         before = f"with --late {was}" if was else "without it"
         raise StreamJoinError(
             f"--late: got {late or 'none'}, but the run on this checkpoint began {before}, and its results lie in "

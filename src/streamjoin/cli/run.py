@@ -1,13 +1,14 @@
 """``streamjoin run``: the command."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from streamjoin.cli.ddl import check_ddl
 from streamjoin.cli.inputs import (
     DELTA,
     FILES,
@@ -15,14 +16,16 @@ from streamjoin.cli.inputs import (
     KAFKA,
     TABLE,
     Directory,
-    check_places,
     find_format,
     find_table,
     is_topic,
 )
 from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
-from streamjoin.cli.remember import is_remembered
+from streamjoin.cli.places import check_places
+from streamjoin.cli.remember import Remembered, find_checkpoint, is_remote, recall
+from streamjoin.cli.words import to_options
 from streamjoin.errors import StreamJoinError
+from streamjoin.paths import to_absolute
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,6 +126,11 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     metavar="FILE",
     help="Properties of Kafka's clients, credentials among them; by default what STREAMJOIN_KAFKA_CONFIG names.",
 )
+@click.option(
+    "--bad",
+    type=click.Choice(("fail", "keep")),
+    help="A topic's value that the schema does not fit: fail (the default), or keep it in a column bad_value.",
+)
 @click.option("--trigger", default="1 second", help="Time between micro-batches.")
 @click.option("--once", is_flag=True, help="Process what is there, then end.")
 @click.option("--flush", is_flag=True, help="With --once: in the end emit what still waits.")
@@ -140,7 +148,7 @@ def run(
     stopped, or killed, goes on from its checkpoint.
     """
     need_spark()
-    from streamjoin.cli.files import FileJoin, find_checkpoint, waits
+    from streamjoin.cli.files import FileJoin, waits
     from streamjoin.cli.verbs import check_durations, read_verb
     from streamjoin.join import join
 
@@ -154,28 +162,24 @@ def run(
                 "or --asof: in other joins nothing waits"
             )
         check_durations("--trigger", o["trigger"])
-        check_places(o["left"], o["right"], o["out"], o["checkpoint"])
-        schemas = o["left_schema"], o["right_schema"]
-        knows = is_remembered(o["checkpoint"] or find_checkpoint(o["out"]))
-        left, right = (
-            find_format(Directory(named, o[named]), o["format_"], has_schema=bool(schema) or knows)
-            for named, schema in zip(("left", "right"), schemas, strict=True)
-        )
-        for named, format, schema in zip(("left", "right"), (left, right), schemas, strict=True):
-            if schema and format in (DELTA, TABLE):
-                raise StreamJoinError(f"--{named}-schema: {o[named]} has a schema of its own; leave the option out")
-        if o["late"] and (find_table(o["out"]) or is_topic(o["out"]) or DELTA in (o["format_"], left)):
-            raise StreamJoinError(
-                f"--late: every micro-batch writes files of its own, in {o['out']} too; expected --out to be a "
-                f"directory of {', '.join(FILES)}"
-            )
+        check_places(o)
+        formats = _find_formats(o)
+        _check_late(o, formats[0])
     except StreamJoinError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(to_options(str(error))) from error
 
     def work(spark: "SparkSession", console: Console, interrupted: Callable[[], bool]) -> None:
         given = {name: o[name] for name in ("left", "right", "out", "checkpoint", "once", "flush", "trigger", "late")}
-        told = {"schemas": schemas, "verb": verb, "out_format": o["format_"], "kafka_config": o["kafka_config"]}
-        job = FileJoin(**given, **told, arguments=arguments, formats=(left, right))
+        job = FileJoin(
+            **given,
+            verb=verb,
+            arguments=arguments,
+            formats=formats,
+            schemas=(o["left_schema"], o["right_schema"]),
+            out_format=o["format_"],
+            kafka_config=o["kafka_config"],
+            bad=o["bad"] or "fail",
+        )
         if explain:
             job.explain(spark, console)
         else:
@@ -190,7 +194,43 @@ def run(
         partitions=partitions,
         dashboard=dashboard,
         packages=[
-            *([DELTA] if DELTA in (o["format_"], left, right) else []),
-            *([KAFKA] if KAFKA in (left, right) or is_topic(o["out"]) else []),
+            *([DELTA] if DELTA in (o["format_"], *formats) else []),
+            *([KAFKA] if KAFKA in formats or is_topic(o["out"]) else []),
         ],
     )
+
+
+def _find_formats(o: Mapping[str, Any]) -> tuple[str, str]:
+    """The formats of both inputs, as given, remembered or guessed; other inputs than those remembered are refused."""
+    checkpoint = o["checkpoint"] or find_checkpoint(o["out"])
+    first = recall(checkpoint)
+    if first:
+        first.check_inputs((to_absolute(o["left"]), to_absolute(o["right"])), checkpoint)
+    left, right = (_find_format(o, side, first, elsewhere=is_remote(checkpoint)) for side in range(2))
+    if first:
+        first.check_formats((left, right), checkpoint)
+    return left, right
+
+
+def _find_format(o: Mapping[str, Any], side: int, first: Remembered | None, *, elsewhere: bool) -> str:
+    """The format of one input; `elsewhere` a checkpoint may remember its schema, but only Spark can look."""
+    named = ("left", "right")[side]
+    path, schema = o[named], o[f"{named}_schema"]
+    if schema:
+        check_ddl(f"--{named}-schema", schema)
+    known = first.formats[side] if first else None
+    has_schema = bool(schema or known) or elsewhere
+    found = find_format(Directory(named, path), o["format_"], has_schema=has_schema, known=known)
+    if schema and found in (DELTA, TABLE):
+        raise StreamJoinError(f"--{named}-schema: {path} has a schema of its own; leave the option out")
+    return found
+
+
+def _check_late(o: Mapping[str, Any], left: str) -> None:
+    """Refuse to keep late rows where a micro-batch that runs again could not replace its results and them."""
+    if o["late"] and (find_table(o["out"]) or is_topic(o["out"]) or DELTA in (o["format_"], left)):
+        raise StreamJoinError(
+            f"--late: every micro-batch writes its results and its late rows as files, which it replaces when it runs "
+            f"again; {o['out']} has no such files. Expected --out to be a directory of {', '.join(FILES)}; in Python, "
+            "foreachBatch splits the rows for any sink (docs/guides/late-rows.md)"
+        )

@@ -5,14 +5,15 @@ import re
 _OPTIONS = (
     (r"set spark\.sql\.shuffle\.partitions to (\d+) and take layout=", r"give --partitions \1 and --layout "),
     (r'say spark\.conf\.set\("spark\.sql\.shuffle\.partitions", (\d+)\)', r"give --partitions \1"),
-    (r"cast it before the join, .*", "declare it as one, with --left-schema or --right-schema"),
     (r"join (left|right)\.select\(.*?\), or name the columns of the result with select=\[\.\.\.\]",
      r"give --\1-schema without it, or name the columns of the result with --select"),
     (r"select=\[\"l\.id\", \.\.\.\]", '--select "l.id, ..."'),
     (r"give p=, the share of them, or ranges= of uniform values, or as left and right batch DataFrames or files",
      "give -p, the share of them, or --range of uniform values, or as --left and --right files"),
     (r"give left= and right= as schemas", "give --left and --right as schemas"),
+    (r"an argument names", "--kafka-config names"),
     (r"^p:", "-p:"),
+    (r"^config:", "--kafka-config:"),
     (r"^(time|delay|how|layout|select|window|on):", r"--\1:"),
 )  # fmt: skip
 

@@ -127,9 +127,11 @@ def _send_tally(side: Side, rows: Rows, cells: int, part: int, seq: int) -> Iter
 
 def _send_timeless(job: Job, side: Side, batch: pa.RecordBatch, part: int, sequence: Iterator[int]) -> Iterator[Sent]:
     """Rows without a time, each to the one cell that its hash names: there they are told the watermark."""
-    timeless = batch.filter(batch.column(job.sources[side].time).is_null())
-    kept = keep_timeless(job.plan, side, _read_payload(job, side, timeless))
-    cells = np.mod(numbers(timeless.column(job.sources[side].route)), job.layout.cells)
+    source = job.sources[side]
+    timeless = batch.filter(batch.column(source.time).is_null())
+    bad = None if source.bad is None else timeless.column(source.bad)
+    kept = keep_timeless(job.plan, side, _read_payload(job, side, timeless), bad)
+    cells = np.mod(numbers(timeless.column(source.route)), job.layout.cells)
     for cell in np.unique(cells).tolist():
         block = pack_results(kept.filter(pa.array(cells == cell)))
         yield Sent(cell, side, part, next(sequence), first=True, block=block)

@@ -24,13 +24,14 @@ class Source:
     """How the columns of one side arrive at its emitter.
 
     `time` is the column of microseconds, or of timestamps, which are microseconds too, `route` that of the hashes of
-    whole rows.
+    whole rows, `bad` that of which rows could not be read, if rows of this side tell.
     """
 
     payload: tuple[int, ...]
     keys: tuple[KeySource, ...]
     time: int
     route: int
+    bad: int | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamjoin.plan import Block, Plan
@@ -19,7 +20,7 @@ REASON, SIDE, WATERMARK = "late_reason", "late_side", "late_watermark"
 COLUMNS = (REASON, SIDE, WATERMARK)
 """What a kept row has besides; NULL in a result."""
 
-LATE, NO_TIME = "late", "no time"
+LATE, NO_TIME, BAD_VALUE = "late", "no time", "bad value"
 
 
 def keep_late(plan: Plan, side: Side, blocks: Iterable[Block], before: int | None) -> Iterator[pa.RecordBatch]:
@@ -31,12 +32,14 @@ def keep_late(plan: Plan, side: Side, blocks: Iterable[Block], before: int | Non
         late = block.time < before
         at = np.flatnonzero(late if block.first is None else late & block.first)
         if len(at):
-            yield _build(plan, side, block.rows.payload.take(pa.array(at)), block.time[at], LATE, before)
+            payload, reasons = block.rows.payload.take(pa.array(at)), pa.repeat(LATE, len(at))
+            yield _build(plan, side, payload, block.time[at], reasons, before)
 
 
-def keep_timeless(plan: Plan, side: Side, payload: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows without a time; the cell knows the watermark."""
-    return _build(plan, side, payload, None, NO_TIME, None)
+def keep_timeless(plan: Plan, side: Side, payload: pa.RecordBatch, bad: pa.Array | None) -> pa.RecordBatch:
+    """Rows without a time, and which of them could not be read, if that is known; the cell knows the watermark."""
+    reasons = pa.repeat(NO_TIME, payload.num_rows) if bad is None else pc.if_else(bad, BAD_VALUE, NO_TIME)
+    return _build(plan, side, payload, None, reasons, None)
 
 
 def set_watermark(kept: pa.RecordBatch, watermark: int | None) -> pa.RecordBatch:
@@ -51,7 +54,12 @@ def is_kept(results: pa.RecordBatch) -> bool:
 
 
 def _build(
-    plan: Plan, side: Side, payload: pa.RecordBatch, times: NDArray[np.int64] | None, reason: str, watermark: int | None
+    plan: Plan,
+    side: Side,
+    payload: pa.RecordBatch,
+    times: NDArray[np.int64] | None,
+    reasons: pa.Array,
+    watermark: int | None,
 ) -> pa.RecordBatch:
     count, (start, stop) = payload.num_rows, _place(plan, side)
     columns = [
@@ -59,7 +67,7 @@ def _build(
         for at, field in enumerate(plan.columns)
     ]
     columns.append(pa.nulls(count, pa.int64()) if times is None else pa.array(times))
-    columns += [pa.repeat(pa.scalar(value, pa.string()), count) for value in (reason, NAMED[side])]
+    columns += [reasons, pa.repeat(NAMED[side], count)]
     columns.append(pa.repeat(pa.scalar(watermark, pa.int64()), count))
     names = [*(field.name for field in plan.columns), "join_time", *COLUMNS]
     return pa.RecordBatch.from_arrays(columns, names=names)

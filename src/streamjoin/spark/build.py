@@ -240,11 +240,12 @@ class Planned:
         plain = quote_path([source.time])  # its microseconds, as Arrow holds them
         time = columns.add(plain if plain in columns.sql else source.micros)
         route = columns.add(tie)
+        bad = columns.add(f"{quote_path([source.bad])} IS NOT NULL") if self.late_columns and source.bad else None
         rows = source.frame
         if condition:  # that speaks of the time too, or Spark would filter below the watermark, which all rows move on
             rows = rows.where(f"{source.event} IS NULL OR ({condition})")
         named = [f"{sql} AS c{number}" for number, sql in enumerate(columns.sql)]
-        return rows.selectExpr(*named), Source(payload, tuple(keys), time, route)
+        return rows.selectExpr(*named), Source(payload, tuple(keys), time, route, bad)
 
     def _read_cache_spec(self) -> CacheSpec:
         directory, most = (

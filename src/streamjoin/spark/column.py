@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from traceback import walk_tb
+from types import FrameType
 from typing import Any, cast
 
 from py4j.protocol import Py4JError
@@ -15,7 +17,7 @@ from streamjoin.predicate import On
 from streamjoin.spark.compat.columns import write_column
 from streamjoin.spec.side import Side
 from streamjoin.sql.pointer import strip_parens
-from streamjoin.sql.trace import HINT, Untraceable, explain_bool, explain_type_error, trace
+from streamjoin.sql.trace import Untraceable, explain_bool, explain_type_error, trace
 
 AnyOn = On | Column | Sequence[Column]
 """What `join` takes as a condition: columns of Spark's too."""
@@ -45,13 +47,19 @@ def _trace_columns(condition: Callable[[Any, Any], Any], first: Exception) -> st
         if not by_spark:
             raise first from None
         if isinstance(error, PySparkException) and error.getCondition() == "CANNOT_CONVERT_COLUMN_INTO_BOOL":
-            raise StreamJoinError(f"on: the lambda uses and, or, not, in or a chained comparison; {HINT}") from None
+            raise explain_bool(_find_asker(error)) from None
         if isinstance(error, TypeError):
             raise explain_type_error(error) from error
         raise StreamJoinError(f"on: the lambda cannot be read as a condition over (l, r): {error}") from error
     if not isinstance(result, Column):
         raise first
     return strip_parens(write_column(result))
+
+
+def _find_asker(error: Exception) -> FrameType:
+    """Where a column of Spark's was asked whether it is true: the last frame that is not PySpark's own."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return next(frame for frame in reversed(frames) if not frame.f_globals["__name__"].startswith("pyspark."))
 
 
 class _ColumnSide:

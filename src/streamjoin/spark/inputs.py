@@ -34,6 +34,8 @@ LAGS = "streamjoin.lags"
 """Metadata of a `join_time` that may lie before the watermark of its batch."""
 NAMES = "streamjoin.names"
 """Metadata of a `join_time`: the names of the joins that a result comes from."""
+BAD = "streamjoin.bad"
+"""Metadata of a column that holds what could not be read of a row, or else NULL."""
 
 _NTZ_TIME = "__streamjoin_time"
 Frames = DataFrame | Sequence[DataFrame]
@@ -57,6 +59,11 @@ class Input:
     """Whether rows may lie before the watermark of their batch: those of a join that were decided late."""
     names: frozenset[str]
     """Of the joins that rows come from."""
+
+    @property
+    def bad(self) -> str | None:
+        """The column that holds what could not be read of a row, if the input has one."""
+        return next((field.name for field in self.schema.fields if field.metadata.get(BAD)), None)
 
     @property
     def is_streaming(self) -> bool:
@@ -87,7 +94,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     if not isinstance(column.type, TimestampType | TimestampNTZType):
         raise StreamJoinError(
             f"time: {named} column {time!r} is of type {column.type.simpleString()}; expected a timestamp: "
-            f"cast it before the join, {_suggest_cast(named, column.path[0], column.type)}"
+            f"cast it before the join, {suggest_cast(named, column.path[0], column.type)}"
         )
     zoned = isinstance(column.type, TimestampType)
     name = quote_path(column.path)
@@ -108,7 +115,7 @@ def read(side: Side, frames: Frames, time: str, delay: Duration | None) -> Input
     return Input(side, frame, schema, column.path[0], micros, event, wait, lags, names)
 
 
-def _suggest_cast(named: str, name: str, type: DataType) -> str:
+def suggest_cast(named: str, name: str, type: DataType) -> str:
     """What makes a timestamp of a column of this type."""
     column = quote_path([name]) if not name.isidentifier() else name
     match type:

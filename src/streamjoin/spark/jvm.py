@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
+from streamjoin.paths import beneath
 from streamjoin.spark.compat import is_classic
 
 
@@ -80,7 +81,7 @@ def find_query(spark: SparkSession, run: str) -> StartedQuery:
 def read_file(spark: SparkSession, directory: str, name: str) -> str | None:
     """The text of a file; None where there is none. On Connect a job of Spark's reads it."""
     if not is_classic(spark):
-        return _read_remotely(spark, f"{directory.rstrip('/')}/{name}")
+        return _read_remotely(spark, beneath(directory, name))
     system, path, jvm = _find_file(spark, directory, name)
     try:
         if not system.exists(path):
@@ -109,8 +110,15 @@ def may_have_commits(spark: SparkSession, checkpoint: str) -> bool:
     """Whether a query has committed a micro-batch to a checkpoint; True on Connect, where only a job could tell."""
     if not is_classic(spark):
         return True
-    system, path, _ = _find_file(spark, checkpoint, "commits")
-    return bool(system.exists(path)) and len(system.listStatus(path)) > 0
+    return bool(list_names(spark, checkpoint, "commits"))
+
+
+def list_names(spark: SparkSession, directory: str, name: str) -> list[str]:
+    """The names of what lies in a directory below this one; none where there is no such directory."""
+    system, path, _ = _find_file(spark, directory, name)
+    if not system.exists(path):
+        return []
+    return [str(status.getPath().getName()) for status in system.listStatus(path)]
 
 
 def _find_file(spark: SparkSession, directory: str, name: str) -> tuple[Any, Any, Any]:

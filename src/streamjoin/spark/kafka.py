@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import RELEASE
+from streamjoin.spark.inputs import BAD
 from streamjoin.spark.packages import find_connector
 from streamjoin.sql.select import RESULT_ID, quote_path
 
@@ -68,8 +69,9 @@ def read_config(given: Config = None) -> dict[str, str]:
     place = Path(path).absolute()
     try:
         text = place.read_text()
-    except OSError as error:
-        raise StreamJoinError(f"config: cannot read Kafka's settings in {place}: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise StreamJoinError(f"config: cannot read Kafka's settings in {place}: {why}") from error
     options = {**_PROVIDER}
     for line in re.sub(r"\\\r?\n[ \t]*", "", text).splitlines():
         name, equals, value = (part.strip() for part in line.partition("="))
@@ -99,7 +101,8 @@ def read(
     :param schema: the columns, as DDL or a `StructType`; fields that a value lacks are NULL.
     :param keep: of ``key``, ``headers``, ``partition`` and ``offset`` those that are wanted as columns too.
     :param bad: what to do with a value that the schema does not fit: "fail" with an error that shows it, or "keep" it
-        in a column ``bad_value``, all columns of the schema NULL. A join drops and counts it, as its time is NULL.
+        in a column ``bad_value``, all columns of the schema NULL. A join drops and counts it, as its time is NULL; with
+        ``late="keep"`` it comes out with the reason "bad value".
     :param partition: this one alone. One DataFrame for each partition, in a list, is how a lagging one loses no row.
     :param config: a properties file of Kafka's own settings, such as ``security.protocol``; by default the one that
         the variable STREAMJOIN_KAFKA_CONFIG names. Executors read what begins with ``sasl.`` or ``ssl.`` from the same
@@ -132,7 +135,7 @@ def read(
         records = reader.load()
     except PySparkException as error:
         raise _explain(error) from error
-    return _parse_values(records, wanted, list(keep), bad)
+    return parse_values(records, wanted, list(keep), bad)
 
 
 def write(results: DataFrame, url: str, *, config: Config = None) -> Any:
@@ -151,7 +154,7 @@ def write(results: DataFrame, url: str, *, config: Config = None) -> Any:
     return writer.option("kafka.bootstrap.servers", topic.servers).option("topic", topic.name)
 
 
-def _parse_values(records: DataFrame, wanted: StructType, keep: list[str], bad: str) -> DataFrame:
+def parse_values(records: DataFrame, wanted: StructType, keep: list[str], bad: str) -> DataFrame:
     """The columns of the values, and of the records those to keep; a bad value fails, or is kept beside NULLs."""
     marked = StructType([*wanted.fields, StructField(_CORRUPT, StringType())])
     text = F.col("value").cast("string")
@@ -162,7 +165,7 @@ def _parse_values(records: DataFrame, wanted: StructType, keep: list[str], bad: 
     if bad == "keep":
         kept = F.when(is_bad, F.coalesce("text", F.lit("NULL")))
         rows = rows.withColumn(BAD_VALUE, kept).withColumn("row", F.when(~is_bad, F.col("row")))
-        return rows.select(*columns, *keep, BAD_VALUE)
+        return rows.select(*columns, *keep, F.col(BAD_VALUE).alias(BAD_VALUE, metadata={BAD: True}))
     said = F.format_string(
         "topic %s, partition %d, offset %d: the value does not fit the schema %s: %s. To go on without such values, "
         "read them with bad='keep'",
@@ -175,12 +178,19 @@ def _parse_values(records: DataFrame, wanted: StructType, keep: list[str], bad: 
 def _read_schema(schema: str | StructType) -> StructType:
     if isinstance(schema, StructType):
         return schema
+    refused = StreamJoinError(f"schema: got {schema!r}; expected DDL such as 'ts TIMESTAMP, x INT'")
     try:
         found = StructType.fromDDL(schema)
     except PySparkException as error:
-        raise StreamJoinError(f"schema: got {schema!r}; expected DDL such as 'ts TIMESTAMP, x INT'") from error
-    assert isinstance(found, StructType)
+        raise refused from error
+    if not isinstance(found, StructType):
+        raise refused
     return found
+
+
+def list_values(schema: StructType) -> StructType:
+    """The columns that are read from values, of those that `read` gives."""
+    return StructType([field for field in schema.fields if not field.metadata.get(BAD)])
 
 
 def _explain(error: PySparkException) -> StreamJoinError:

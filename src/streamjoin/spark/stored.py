@@ -24,6 +24,12 @@ from streamjoin.spark.placement import find_cell
 from streamjoin.spark.processor import list_chunks, read_cell_note
 from streamjoin.spark.remote import remote
 
+_INSTEAD_OF_FLUSH = "Waiting rows come out of the query itself, once rows of a later time move its watermark"
+_INSTEAD_OF_CHECK = (
+    "There is no plan file yet, because the query died soon after its first commit. Start the query as it was, without "
+    "asking: its tasks compare it with the state, and its next micro-batch leaves the plan file"
+)
+
 
 def check_checkpoint(spark: SparkSession, checkpoint: str, key: CheckpointKey) -> str:
     """Refuse a checkpoint of other joins; else say whether this one goes on from it."""
@@ -99,8 +105,8 @@ def _read_keys(spark: SparkSession, checkpoint: str, *, from_state: bool = False
         return {}
     if not READS_STATE:
         raise StreamJoinError(
-            f"checkpoint: Spark {RELEASE} cannot read the state in {checkpoint}; from 4.1 on it can. Waiting rows come "
-            "out of the query itself, once rows of a later time move its watermark"
+            f"checkpoint: Spark {RELEASE} cannot read the state in {checkpoint}; from 4.1 on it can. "
+            f"{_INSTEAD_OF_FLUSH if from_state else _INSTEAD_OF_CHECK}"
         )
     try:
         operators = spark.read.format("state-metadata").load(checkpoint)

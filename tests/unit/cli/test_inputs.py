@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from streamjoin.cli.app import main
 from streamjoin.cli.inputs import Directory, find_format
+from streamjoin.cli.remember import RUN_FILE, Remembered
 from streamjoin.errors import StreamJoinError
 
 RUN = ["run", "--right=quotes", "--on=l.x = r.x", "--within=1s", "--time=ts", "--delay=1 second", "--out=near"]
@@ -100,7 +101,7 @@ def test_a_table_needs_a_name_and_for_results_a_checkpoint(arguments: list[str],
         (["--left=.", "--right=.", "--out=kafka://h:1/t"], "--checkpoint: kafka://h:1/t has no directory"),
         (
             ["--left=table:a", "--right=table:a", "--late=x", "--out=kafka://h:1/t", "--checkpoint=c"],
-            "--late: every micro-batch writes files of its own",
+            "--late: every micro-batch writes its results and its late rows as files",
         ),
     ],
 )
@@ -108,3 +109,48 @@ def test_a_topic_needs_a_schema_and_for_results_a_checkpoint(arguments: list[str
     done = CliRunner().invoke(main, [*RUN, *arguments])
     assert done.exit_code == 2
     assert said in " ".join(done.output.replace("\u2502", " ").split())
+
+
+def test_a_run_that_is_remembered_goes_on_with_its_format() -> None:
+    Path("left").mkdir()
+    assert find_format(Directory("left", "left"), None, has_schema=True, known="json") == "json"
+    assert find_format(put("a.csv", "b.csv", "c.json"), None, has_schema=True, known="json") == "json"
+    Path("empty").mkdir()
+    with pytest.raises(StreamJoinError, match="--left: no files in empty yet: give --format, one of parquet"):
+        find_format(Directory("left", "empty"), None, has_schema=True)
+
+
+def remember(left: str, right: str) -> None:
+    """A run whose first micro-batch was planned, and no more."""
+    for name in ("left", "quotes"):
+        Path(name).mkdir()
+    kept = Remembered((str(Path("left").absolute()), str(Path("quotes").absolute())), (left, right), ("{}", "{}"))
+    for name in ("offsets/0", RUN_FILE):
+        Path("near/_checkpoint", name).parent.mkdir(parents=True)
+        Path("near/_checkpoint", name).write_text(kept.to_json())
+
+
+def refuse(*arguments: str) -> str:
+    done = CliRunner().invoke(main, [*RUN, *arguments])
+    assert done.exit_code == 2, done.output
+    return " ".join(done.output.replace("\u2502", " ").split())
+
+
+def test_what_is_remembered_is_compared_before_spark_starts() -> None:
+    remember("json", "csv")
+    Path("left/1.json").write_text("{}")
+    Path("asks").mkdir()
+    said = refuse("--left=left", "--format=json")
+    assert "quotes as csv, and this one reads it as json: give --format csv" in said
+    assert "reads it as json" not in said.partition("quotes as csv")[0]
+    said = refuse("--left=asks")
+    assert "--left: the checkpoint in near/_checkpoint was written by a join of" in said
+    assert "--right: the" not in said
+
+
+def test_a_directory_that_is_empty_by_now_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    remember("json", "csv")
+    started: list[object] = []
+    monkeypatch.setattr("streamjoin.cli.run.run_on_spark", lambda work, **settings: started.append(settings))
+    done = CliRunner().invoke(main, [*RUN, "--left=left"])
+    assert (done.exit_code, len(started)) == (0, 1), done.output

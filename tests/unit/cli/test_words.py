@@ -18,9 +18,8 @@ from streamjoin.cli.words import to_options
             "Before the first start give --partitions 4, or",
         ),
         (
-            "time: 'ts' is of type string; expected a timestamp: cast it before the join, left.withColumn(...)",
-            "--time: 'ts' is of type string; expected a timestamp: declare it as one, with --left-schema or "
-            "--right-schema",
+            "config: cannot read Kafka's settings in /x: Is a directory",
+            "--kafka-config: cannot read Kafka's settings in /x: Is a directory",
         ),
         ("on: unknown column l.y", "--on: unknown column l.y"),
         ("the cells say on: it", "the cells say on: it"),

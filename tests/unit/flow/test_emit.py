@@ -2,13 +2,19 @@
 
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, Scale, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.emit import PLAN_CELL, Sent, emit, read_block
 from streamjoin.flow.job import Job
+from streamjoin.flow.late import REASON
+from streamjoin.flow.settle import unpack_results
 from streamjoin.layout import Layout
 from tests.properties.test_worker import plan_of
 from tests.strategies import us
@@ -32,6 +38,21 @@ def test_rows_without_a_time_are_counted_and_left_out() -> None:
     assert sum(record.invalid for record in sent) == 2
     [block] = [read_block(record) for record in sent if record.block is not None]
     assert block.rows.payload.column("ts").to_pylist() == block.time.tolist() == [5, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reasons"), [(None, {"no time": 2}), ((None, 4), {"no time": 1, "bad value": 1})], ids=["untold", "told"]
+)
+def test_rows_without_a_time_say_whether_they_could_be_read(bad: Any, reasons: dict[str, int]) -> None:
+    told = replace(job(Grid(1, 1)), keeps_late=True)
+    batch = to_batch(told, "l", ROWS)
+    if bad:
+        batch = batch.append_column("bad", pa.array([at in bad for at in range(len(ROWS))]))
+        left = replace(told.sources["l"], bad=batch.num_columns - 1)
+        told = replace(told, sources={**told.sources, "l": left})
+    sent = [record for records in emit(told, "l", iter([batch]), 0) for record in records]
+    parts = [part for record in sent if record.is_kept for part in unpack_results(pa.py_buffer(record.block))]
+    assert Counter(reason for part in parts for reason in part.column(REASON).to_pylist()) == reasons
 
 
 @pytest.mark.parametrize("part", [0, 1])

@@ -7,13 +7,14 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import Grid, within
+from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.emit import PLAN_CELL
 from streamjoin.flow.settle import Answer, settle, unpack_results
 from streamjoin.plan import Plan
 from streamjoin.predicate import Schema, parse
 from streamjoin.reference import Batch
-from streamjoin.spark import processor
+from streamjoin.spark import processor, stored
 from streamjoin.spark.job import pack_job
 from streamjoin.spark.placement import cell_keys
 from streamjoin.spark.processor import list_chunks
@@ -70,6 +71,19 @@ def test_what_waits_in_state_is_emitted_as_a_later_watermark_would(
     wanted = runtime.run(Batch([], [], ENDED))
     assert to_texts(results) == to_texts(wanted)
     assert to_texts(results), "some rows wait"
+
+
+@pytest.mark.parametrize(
+    ("from_state", "said"), [(True, "Waiting rows come out of the query itself"), (False, "Start the query as it was")]
+)
+def test_a_spark_that_cannot_read_state_says_what_to_do_instead(
+    monkeypatch: pytest.MonkeyPatch, from_state: bool, said: str
+) -> None:
+    monkeypatch.setattr(stored, "READS_STATE", False)
+    monkeypatch.setattr(stored, "read_file", lambda *_: None)
+    monkeypatch.setattr(stored, "may_have_commits", lambda *_: True)
+    with pytest.raises(StreamJoinError, match=said):
+        stored._read_keys(None, "near", from_state=from_state)  # type: ignore[arg-type]
 
 
 def to_texts(results: list[pa.RecordBatch]) -> list[str]:

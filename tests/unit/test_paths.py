@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.cli.files import find_checkpoint
-from streamjoin.cli.paths import beneath, to_absolute, to_local
+from streamjoin.cli.remember import find_checkpoint
+from streamjoin.paths import beneath, to_absolute, to_local
 
 
 @pytest.mark.parametrize(

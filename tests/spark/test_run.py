@@ -253,7 +253,7 @@ def test_late_rows_go_into_a_directory_of_their_own_and_the_sink_stays_what_it_w
     drop(tmp_path / "trades", "2", at(1, "ACME", price=7.0), {**at(9, "ZETA", price=8.0), "ts": None})
     drop(tmp_path / "quotes", "2", at(6, "BETA", ask=41.1))
     again = run(to_late=to_late, late="keep", delay=("0 seconds", "0 seconds"))
-    assert f"1 late row in {to_late}" in again
+    assert f"1 late row and 1 row without a time in {to_late}" in again
     kept = spark.read.json(to_late).collect()
     assert {(row.sym_l, row.late_reason, row.late_side) for row in kept} == {
         ("ACME", "late", "left"),

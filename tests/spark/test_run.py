@@ -128,6 +128,7 @@ def test_a_run_that_died_before_its_first_commit_goes_on_and_another_is_refused(
     assert "3 matches found" in said
 
 
+@pytest.mark.every_spark
 def test_a_spark_that_cannot_read_state_goes_on_by_what_is_remembered_and_flushes(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def run(spark: SparkSession, name: str, *, counts: bool = False) -> sj.StreamJoi
     return near.writeStream.format("noop").trigger(processingTime="0 seconds").start()
 
 
+@pytest.mark.every_spark
 def test_a_running_query_is_asked(spark: SparkSession) -> None:
     """500 rows for each second of event time; a row has 21 partners, all of them near in time."""
     query: object = run(spark, "asked")

@@ -135,7 +135,13 @@ COUNTED = ["l.x", "l.x + count(*) AS n", "max(r.a) AS a"]
 AGGREGATE = {"on": "l.x = r.a", "window": sj.within(us(5 * MS)), "select": COUNTED}
 
 
-@pytest.mark.parametrize(("verb", "given"), [(sj.asof, ASOF), (sj.aggregate, AGGREGATE)], ids=["asof", "aggregate"])
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        pytest.param(sj.asof, ASOF, id="asof", marks=pytest.mark.every_spark),
+        pytest.param(sj.aggregate, AGGREGATE, id="aggregate"),
+    ],
+)
 def test_what_reduces_keeps_dropped_rows_too(spark: SparkSession, tmp_path: Path, verb: Any, given: Any) -> None:
     left, right = Feed(tmp_path / "left", "ts timestamp, x int"), Feed(tmp_path / "right", "ts timestamp, a int")
     options = {**given, "time": "ts", "late": "keep"}

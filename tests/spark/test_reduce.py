@@ -109,6 +109,7 @@ def write(tmp_path: Path, seed: int) -> tuple[Feed, Feed]:
     return feed(tmp_path, LEFT, left), feed(tmp_path, RIGHT, right)
 
 
+@pytest.mark.every_spark
 def test_batch_and_stream_aggregate_as_spark_does(spark: SparkSession, tmp_path: Path) -> None:
     left, right = write(tmp_path, 1)
     expected = judge(left.table(spark), right.table(spark), AGGREGATES)
@@ -206,7 +207,9 @@ SLID = [
 ]
 
 
-@pytest.mark.parametrize("by", [["sym", "ok"], pytest.param(["sym"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "by", [pytest.param(["sym", "ok"], marks=pytest.mark.every_spark), pytest.param(["sym"], marks=pytest.mark.slow)]
+)
 def test_windows_slide_as_in_spark(spark: SparkSession, tmp_path: Path, by: list[str]) -> None:
     _, rows = history(5)
     source = feed(tmp_path, RIGHT, rows)

@@ -32,7 +32,7 @@ def by_id(found: list[object]) -> dict[str, tuple[int | None, int | None]]:
     return ids
 
 
-@pytest.mark.parametrize("how", ["inner", "full"])
+@pytest.mark.parametrize("how", ["inner", pytest.param("full", marks=pytest.mark.every_spark)])
 def test_ids_are_the_same_for_every_layout_cut_and_kind_of_input(spark: SparkSession, tmp_path: Path, how: str) -> None:
     left, right = rows(spark, 5), rows(spark, 7)
     wanted = by_id(sj.join(left, right, how=how, layout=sj.Grid(1, 1), **ON).collect())

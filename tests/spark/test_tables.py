@@ -59,6 +59,7 @@ def run(spark: SparkSession, home: Path, **given: Any) -> str:
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
+@pytest.mark.every_spark
 def test_a_table_and_a_directory_are_joined_into_a_table_which_is_made_and_then_added_to(
     shop: SparkSession, tmp_path: Path
 ) -> None:

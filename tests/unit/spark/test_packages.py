@@ -3,7 +3,6 @@
 import pytest
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.spark import session
 from streamjoin.spark.packages import find_settings
 
 
@@ -54,10 +53,3 @@ def test_an_unknown_package_and_a_spark_without_one_are_refused() -> None:
         find_settings(["delta"], "4.3.0")
     with pytest.raises(StreamJoinError, match="packages: got 'kafka'; expected a list"):
         find_settings("kafka", "4.3.0")
-
-
-def test_a_session_without_a_package_is_refused_before_java_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "RELEASE", "4.3.0")
-    monkeypatch.setattr(session, "ensure_java", lambda: pytest.fail("Java was looked for"))
-    with pytest.raises(StreamJoinError, match='packages: "kafka" is for'):
-        session.session(packages=["kafka"])

@@ -32,7 +32,7 @@ KINDS = (
     "another host",
     *DAMAGES,
 )
-EVENTS = ("timer", "late row", "kept row", "row without a time", "empty batch", "chain")
+EVENTS = ("timer", "late row", "kept row", "row without a time", "empty batch", "chain", "disk full in settling")
 """No faults, but counted with them: what else histories must have had."""
 
 

@@ -159,8 +159,7 @@ class Runtime:
         self.processes = [Process(), Process()]
 
     def hit(self, kind: str, join: int = 0) -> None:
-        chosen = self.history.joins[join]
-        self.hits.add(kind, chosen.layout_kind, chosen.how)
+        self.hits.add(kind, self.history.joins[join])
 
     def _execute(self, logged: Logged, faults: Sequence[Fault], crash: Fault | None, replay: int) -> None:
         draw = self.history.draw(logged.arriving.number, "batch", replay)

@@ -6,10 +6,10 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --root-user-action ignore --constraint requirements.lock --editable
 INSTALLED := $(VENV)/.installed
-USUAL := not slow and not browser and not docs and not kafka and not delta
+USUAL := not slow and not browser and not docs and not kafka and not delta and not planted
 
-.PHONY: help setup test test-slow test-guarantees test-docs test-browser test-spark test-kafka test-delta simulate mutate bench \
-	bench-report bench-flink lint format demo lock clean
+.PHONY: help setup test test-slow test-planted test-guarantees test-docs test-browser test-spark test-kafka test-delta \
+	simulate mutate bench bench-report bench-flink lint format demo lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,9 @@ test: lint ## lint, then all tests but the slow ones; ARGS="-k name" goes to pyt
 
 test-slow: $(INSTALLED) ## only the slow tests
 	$(PY) -m pytest -m slow $(ARGS)
+
+test-planted: $(INSTALLED) ## every fault planted in the product is found within a minute, from each of five seeds
+	$(PY) -m pytest -m planted tests/simulation $(ARGS)
 
 test-docs: $(INSTALLED) ## README, tutorials, guides and commands, as users paste and type them
 	$(PY) -m pytest -m docs --durations=0 tests/spark $(ARGS)

@@ -5,8 +5,11 @@ an attempt died before it was committed, a file that state names was damaged, a 
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
+
+from tests.simulation.joins import Join
 
 RESTARTS = (
     "restart",
@@ -32,7 +35,7 @@ KINDS = (
     "another host",
     *DAMAGES,
 )
-EVENTS = ("timer", "late row", "kept row", "row without a time", "empty batch", "chain")
+EVENTS = ("timer", "late row", "kept row", "row without a time", "empty batch", "chain", "disk full in settling")
 """No faults, but counted with them: what else histories must have had."""
 
 
@@ -52,40 +55,47 @@ class Fault:
         return f"{self.kind} (join {self.join}, salt {self.salt})"
 
 
+_TOLD = 5
+
+Place = tuple[str, str]
+"""A layout and a `how`, or a window and a condition, each by its class."""
+
+
 class Hits:
-    """How often each kind was hit, by layout and `how`."""
+    """How often each kind was hit, by layout and `how`, and by the classes of window and condition."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.conditions: Counter[tuple[str, str, str]] = Counter()
         self.batches: list[int] = []
         """How many micro-batches each history ran, replays aside."""
 
-    def add(self, kind: str, layout: str, how: str) -> None:
-        self.counts[kind, layout, how] += 1
-
-    def missing(self, places: set[tuple[str, str]]) -> list[tuple[str, str, str]]:
-        """What was never hit, of all kinds in all of these layouts and hows."""
-        return [
-            (kind, layout, how)
-            for kind in KINDS
-            for layout, how in sorted(places)
-            if not self.counts[kind, layout, how] and not (kind == "settle dies" and not settles(layout, how))
-        ]
+    def add(self, kind: str, join: Join) -> None:
+        self.counts[kind, join.layout_kind, join.how] += 1
+        self.conditions[kind, join.window_kind, join.condition_kind] += 1
 
     def table(self) -> str:
-        """Kinds down, layouts and hows across."""
-        places = sorted({(layout, how) for _, layout, how in self.counts})
-        kinds = [kind for kind in (*KINDS, *EVENTS) if any(key[0] == kind for key in self.counts)]
-        layouts = sorted({layout for layout, _ in places})
-        lines = []
-        for layout in layouts:
-            hows = [how for each, how in places if each == layout]
-            lines += ["", f"{layout:<28}" + "".join(f"{how:>11}" for how in hows)]
-            for kind in kinds:
-                lines.append(f"  {kind:<26}" + "".join(f"{self.counts[kind, layout, how]:>11}" for how in hows))
-        return "\n".join(lines[1:])
+        """Kinds down, hows across for each layout, conditions across for each window."""
+        return "\n".join([*_to_lines(self.counts), "", *_to_lines(self.conditions)])
 
 
-def settles(layout: str, how: str) -> bool:
-    """Whether several cells decide together in some layout of this kind."""
-    return layout.startswith("Grid") and how not in ("inner", "left_semi")
+def list_missing(counts: Counter[tuple[str, str, str]], places: Iterable[Place]) -> list[str]:
+    """A line for each kind that was not hit in all of these places: where not, a few of them where they are many."""
+    lines = []
+    for kind in KINDS:
+        missing = [" x ".join(place) for place in sorted(places) if not counts[kind, *place]]
+        if missing:
+            more = f" and {len(missing) - _TOLD} more" if len(missing) > _TOLD else ""
+            lines.append(f"  {kind}: {', '.join(missing[:_TOLD])}{more}")
+    return lines
+
+
+def _to_lines(counts: Counter[tuple[str, str, str]]) -> list[str]:
+    kinds = [kind for kind in (*KINDS, *EVENTS) if any(key[0] == kind for key in counts)]
+    lines = []
+    for row in sorted({place for _, place, _ in counts}):
+        across = sorted({place for _, each, place in counts if each == row})
+        lines += ["", f"{row:<28}" + "".join(f"{place:>11}" for place in across)]
+        for kind in kinds:
+            lines.append(f"  {kind:<26}" + "".join(f"{counts[kind, row, place]:>11}" for place in across))
+    return lines[1:]

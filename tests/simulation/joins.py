@@ -50,7 +50,7 @@ WINDOWS: dict[str, tuple[Window, ...]] = {
     "between": (between(us(-6 * MS), us(4 * MS), closed="neither"), between(us(-5 * MS), us(5 * MS), closed="right")),
     "past": (between(us(-9 * MS), us(-2 * MS)),),
     "future": (between(us(2 * MS), us(8 * MS + 500)),),
-    "tumbling": (tumbling(us(6 * MS)), tumbling(us(5 * MS), offset=us(2 * MS + 1))),
+    "tumbling": (tumbling(us(6 * MS)), tumbling(us(5 * MS), offset=us(2 * MS + 1)), tumbling(us(2 * MS))),
     "last": (last(left=3, right=4), last(left=0, right=2)),
     "last & time": (last(4) & within(us(6 * MS)), last(left=5, right=3) & tumbling(us(6 * MS))),
 }
@@ -91,6 +91,14 @@ class Join:
     @property
     def layout_kind(self) -> str:
         return kind_of(LAYOUTS, self.layout)
+
+    @property
+    def window_kind(self) -> str:
+        return kind_of(WINDOWS, self.window)
+
+    @property
+    def condition_kind(self) -> str:
+        return kind_of(CONDITIONS, self.on)
 
     @cached_property
     def planned(self) -> "Planned":
@@ -185,3 +193,6 @@ def make_job(name: str, join: Join, partitions: int, cache: CacheSpec) -> Job:
 
 PLACES = {(kind, how) for how in HOWS for kind, _ in choices(how)}
 """Every kind of layout with every `how` that it serves."""
+
+CLASSES = {(window, condition) for window in WINDOWS for condition in CONDITIONS}
+"""Every class of windows with every class of conditions."""

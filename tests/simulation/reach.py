@@ -15,8 +15,12 @@ from types import CodeType, FrameType
 from typing import Any
 
 from streamjoin import flow, pane, worker
+from streamjoin.spark import processor
 
 ROOMS = (flow, worker, pane)
+MODULES = (processor,)
+"""Beside the rooms: on Spark all that a cell's state goes through."""
+
 Branch = tuple[str, int, int]
 END = 0
 
@@ -24,13 +28,17 @@ END = 0
 def all_branches() -> set[Branch]:
     """The branches of functions in the rooms."""
     found: set[Branch] = set()
-    for room in ROOMS:
-        for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-            path = importlib.import_module(info.name).__file__
-            assert path is not None
-            for code in _functions(compile(Path(path).read_text(), path, "exec")):
-                found |= {(path, *branch) for branch in _branches(code)}
+    for path in _list_files():
+        for code in _functions(compile(Path(path).read_text(), path, "exec")):
+            found |= {(path, *branch) for branch in _branches(code)}
     return found
+
+
+def _list_files() -> Iterator[str]:
+    infos = [info for room in ROOMS for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
+    for module in (*(importlib.import_module(info.name) for info in infos), *MODULES):
+        assert module.__file__ is not None
+        yield module.__file__
 
 
 def _functions(code: CodeType) -> Iterator[CodeType]:
@@ -71,11 +79,11 @@ def _follow(
 @contextmanager
 def traced(run: set[Branch]) -> Iterator[None]:
     """Collect the branches that are taken meanwhile."""
-    directories = tuple(str(Path(path)) for room in ROOMS for path in room.__path__)
+    files = frozenset(_list_files())
 
     def call(frame: FrameType, event: str, _: Any) -> Any:
         path, before = frame.f_code.co_filename, frame.f_lineno
-        if not path.startswith(directories):
+        if path not in files:
             return None
 
         def step(frame: FrameType, event: str, _: Any) -> Any:

@@ -6,7 +6,7 @@ import math
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,12 +98,17 @@ class Tally:
 
 
 def run_seeds(
-    seeds: Iterator[int], tally: Tally, root: Path, until: float = math.inf, taken: set[Branch] | None = None
+    seeds: Iterator[int],
+    tally: Tally,
+    root: Path,
+    until: float = math.inf,
+    taken: set[Branch] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Failure | None:
-    """Run seeds until a time of `time.monotonic`, or the first failure; some add to the branches that were taken."""
+    """Run seeds until a time of the clock, or the first failure; some add to the branches that were taken."""
     start, before = time.process_time(), tally.seconds
     for seed in seeds:
-        if time.monotonic() > until:
+        if clock() > until:
             break
         history = make_history(seed)
         with nullcontext() if taken is None or tally.count % _TRACED else traced(taken):

@@ -23,9 +23,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.flow import answers
+from streamjoin.flow import answers, sequence, spill
 from streamjoin.flow import settle as settling
 from streamjoin.flow.cache import CacheSpec, segments
 from streamjoin.flow.metrics import CellMetrics
@@ -41,7 +42,13 @@ from tests.simulation.stages import Crash, Logged, Stage, Zombie
 from tests.simulation.state import Version
 from tests.simulation.tasks import QUERY, Disk
 
-_TIGHT = ((processor, "CHUNK_BYTES", 900), (flags, "PAGE", 8), (settling, "PAGE", 4), (answers, "MOST_BYTES", 500))
+_TIGHT = (
+    (processor, "CHUNK_BYTES", 900),
+    (flags, "PAGE", 8),
+    (settling, "PAGE", 4),
+    (answers, "MOST_BYTES", 500),
+    (sequence, "MOST_BYTES", 500),
+)
 """Limits that are far off for a few rows: half of all histories run with these."""
 
 
@@ -87,7 +94,11 @@ class Runtime:
     @contextmanager
     def patched(self) -> Iterator[None]:
         """With a disk of ours, and in half of all histories with tight limits."""
-        patches = [(segments, "write_whole", self.disk.write_whole), *(() if self.history.seed % 2 else _TIGHT)]
+        patches = [
+            (segments, "write_whole", self.disk.write_whole),
+            (spill, "tempfile", SimpleNamespace(TemporaryFile=self.disk.open_unnamed)),
+            *(() if self.history.seed % 2 else _TIGHT),
+        ]
         originals = [(module, name, getattr(module, name)) for module, name, _ in patches]
         for module, name, value in patches:
             setattr(module, name, value)
@@ -148,8 +159,7 @@ class Runtime:
         self.processes = [Process(), Process()]
 
     def hit(self, kind: str, join: int = 0) -> None:
-        chosen = self.history.joins[join]
-        self.hits.add(kind, chosen.layout_kind, chosen.how)
+        self.hits.add(kind, self.history.joins[join])
 
     def _execute(self, logged: Logged, faults: Sequence[Fault], crash: Fault | None, replay: int) -> None:
         draw = self.history.draw(logged.arriving.number, "batch", replay)

@@ -1,7 +1,8 @@
 """The stages of a micro-batch, task by task, with what goes wrong in them."""
 
+import errno
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
@@ -225,25 +226,60 @@ class Stage:
     def settle(self, answers: list[list[Answer]]) -> list[list[Result]]:
         """The results of each task; in order they come from one."""
         if self._plan.ordered:
-            job = self._process().unpack(self._packed)
-            together = [answer for own in answers for answer in own]
-            return [self._take(arrange(job, self._draw.sample(together, len(together))), in_order=True)]
-        if not self._plan.shared:
+            tasks = [[answer for own in answers for answer in own]]
+        elif self._plan.shared:
+            tasks = self._deal(answers)
+        else:
             return [self._take(r for answer in own for r in unpack_results(answer.block)) for own in answers]
+        self._fail_settling(tasks)
+        return [self._take(self._attempt(task), in_order=self._plan.ordered) for task in tasks]
+
+    def _deal(self, answers: list[list[Answer]]) -> list[list[Answer]]:
+        """The answers of each task that settles."""
         assert isinstance(self._layout, Grid)
-        parts: list[list[Answer]] = [[] for _ in range(self._partitions)]
+        tasks: list[list[Answer]] = [[] for _ in range(self._partitions)]
         for answer in (answer for own in answers for answer in own):
             key = answer.cell if answer.stripe < 0 else self._layout.cells + answer.stripe
-            parts[key % self._partitions].append(answer)
-        dies = self._faults.get("settle dies")
-        if dies:
-            draw, part = dies.draw(), parts[dies.salt % self._partitions]
-            running = settle(self._layout, draw.sample(part, len(part)), in_order=False)
-            done = [found for found, _ in zip(running, range(draw.randrange(3) + 1), strict=False)]
-            running.close()
+            tasks[key % self._partitions].append(answer)
+        return tasks
+
+    def _attempt(self, task: list[Answer]) -> Iterator[pa.RecordBatch]:
+        """An attempt at a task, whose answers come in any order."""
+        mixed = self._draw.sample(task, len(task))
+        if self._plan.ordered:
+            return arrange(self._process().unpack(self._packed), mixed)
+        return settle(self._layout, mixed, in_order=False)
+
+    def _fail_settling(self, tasks: list[list[Answer]]) -> None:
+        """Attempts that come to nothing: they are killed, or their disk is full at any write."""
+        if dies := self._faults.get("settle dies"):
+            running = self._attempt(tasks[dies.salt % len(tasks)])
+            done = [found for found, _ in zip(running, range(dies.draw().randrange(3) + 1), strict=False)]
+            self._runtime.disk.full_after = 0
+            running.close()  # type: ignore[attr-defined] - whoever stops early needs no room
+            self._runtime.disk.full_after = None
             if done:
                 self._hit("settle dies")
-        return [self._take(settle(self._layout, self._draw.sample(part, len(part)), in_order=False)) for part in parts]
+        if self._faults.keys() & {"settle dies", "disk full"}:
+            for task in tasks:
+                writes = 0
+                while self._is_refused(task, writes):
+                    self._hit("disk full in settling")
+                    writes += 1
+
+    def _is_refused(self, task: list[Answer], writes: int) -> bool:
+        """Whether an attempt fails on a disk that is full after so many writes."""
+        self._runtime.disk.full_after = writes
+        try:
+            for _ in self._attempt(task):
+                pass
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            return True
+        finally:
+            self._runtime.disk.full_after = None
+        return False
 
     def _take(self, batches: Iterable[pa.RecordBatch], *, in_order: bool = False) -> list[Result]:
         """The results; kept rows go their own way."""

@@ -1,10 +1,12 @@
 """Attempts of tasks: the product's own stages, one step after the other, on a disk that may fail."""
 
 import errno
+import io
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.flow.cache import SegmentCache
@@ -46,7 +48,7 @@ class Steps:
 
 
 class Disk:
-    """Where caches write: full after so many writes, or the writer is killed in one of them."""
+    """Where caches write, and what waits to be settled: full after so many writes, or the writer is killed in one."""
 
     def __init__(self) -> None:
         self.full_after: int | None = None
@@ -67,6 +69,30 @@ class Disk:
                 self.refused += 1
                 pieces = _until_full(pieces, self.refused % 3)
         write_whole(path, pieces)
+
+    def open_unnamed(self, **where: Any) -> IO[bytes]:
+        """In place of `TemporaryFile`."""
+        with tempfile.TemporaryFile(buffering=0, **where) as file:
+            return io.BufferedRandom(_Unnamed(os.dup(file.fileno()), self))
+
+    def refuse(self) -> None:
+        """Refuse a write if the disk is full by now."""
+        if self.full_after is not None:
+            self.full_after -= 1
+            if self.full_after < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class _Unnamed(io.FileIO):
+    """A file without a name on such a disk."""
+
+    def __init__(self, file: int, disk: Disk) -> None:
+        super().__init__(file, "w+b")
+        self._disk = disk
+
+    def write(self, data: Any) -> int:
+        self._disk.refuse()
+        return super().write(data)
 
 
 def _until_full(pieces: Sequence[Any], count: int) -> Iterator[Any]:

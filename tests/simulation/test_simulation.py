@@ -13,13 +13,17 @@ import pytest
 
 import streamjoin.flow
 from streamjoin import flow, match, pane, worker
-from tests.simulation.faults import EVENTS, KINDS
+from streamjoin.spark import processor
+from streamjoin.spark.processor import CellState
+from tests.simulation import planted, reach
+from tests.simulation.faults import EVENTS, KINDS, Hits, list_missing
 from tests.simulation.history import make_history
-from tests.simulation.joins import PLACES
-from tests.simulation.planted import PLANTED, find_planted
+from tests.simulation.joins import CONDITIONS, PLACES, WINDOWS
+from tests.simulation.planted import PLANTED, choose_seed, find_planted
 from tests.simulation.process import CODE, MEMORY, OF_A_PLAN
 from tests.simulation.run import Tally, run_history, run_seeds, workspace
 from tests.simulation.shrink import shrink
+from tests.simulation.state import Handle
 
 SEEDS = range(1, 401)
 
@@ -40,12 +44,41 @@ def test_histories(root: Path) -> None:
     print(f"\n{tally}")  # noqa: T201 - shown by pytest -s
     assert {kind for kind, _, _ in tally.hits.counts} >= {*KINDS, *EVENTS}
     assert {(layout, how) for _, layout, how in tally.hits.counts} == PLACES
+    assert {window for _, window, _ in tally.hits.conditions} == set(WINDOWS)
+    assert {condition for _, _, condition in tally.hits.conditions} == set(CONDITIONS)
 
 
 @pytest.mark.slow  # CI runs it beside `make simulate`
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_faults_are_found(name: str, root: Path) -> None:
-    assert find_planted(name, 1_000_000, root, most=1000) is not None
+def test_a_planted_fault_is_found(name: str, root: Path) -> None:
+    assert find_planted(name, choose_seed(name), root) is not None
+
+
+@pytest.mark.planted
+@pytest.mark.parametrize("seed", planted.SEEDS)
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_found_from_each_seed(name: str, seed: int, root: Path) -> None:
+    assert find_planted(name, seed, root) is not None
+
+
+def test_what_was_never_hit_is_told() -> None:
+    hits, join = Hits(), make_history(11).joins[0]
+    hits.add("zombie", join)
+    for counts, hit, other in (
+        (hits.counts, (join.layout_kind, join.how), ("Cell", "no how")),
+        (hits.conditions, (join.window_kind, join.condition_kind), ("last", "no condition")),
+    ):
+        missing = list_missing(counts, {hit, other})
+        assert len(missing) == len(KINDS)
+        assert f"  zombie: {' x '.join(other)}" in missing
+    assert join.condition_kind in hits.table()
+
+
+def test_cells_state_is_among_what_branches_are_told_of() -> None:
+    branches, taken = reach.all_branches(), set[reach.Branch]()
+    with reach.traced(taken):
+        CellState(Handle({}, 0, lambda: None)).read_note()
+    assert {path for path, _, _ in taken & branches} == {processor.__file__}
 
 
 def test_a_seed_is_run_again_exactly(root: Path) -> None:

@@ -1,5 +1,6 @@
 """Blocks that wait: a bounded part in memory, the rest in a file without a name."""
 
+import contextlib
 import mmap
 import os
 import tempfile
@@ -49,7 +50,8 @@ class Spill:
         self._blocks.clear()
         self._held = 0
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # a full disk: what was not written yet is not wanted any more
+                self._file.close()
             self._file = None
 
     def _write(self) -> None:

@@ -1,6 +1,7 @@
 """A cluster whose hosts lack streamjoin: the package comes with the job, as docs/guides/cluster.md says."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def make_python(home: Path) -> Path:
     place = next(home.glob("lib/python*/site-packages"))
     (place / "dependencies.pth").write_text("\n".join(packages))
     python = home / "bin" / "python"
-    tried = [subprocess.run([str(python), "-c", f"import {name}"], cwd=home) for name in ("pyspark", "streamjoin")]
+    alone = os.environ | {"PYTHONPATH": ""}
+    imports = [[str(python), "-c", f"import {name}"] for name in ("pyspark", "streamjoin")]
+    tried = [subprocess.run(each, cwd=home, env=alone) for each in imports]
     assert [done.returncode for done in tried] == [0, 1], "it should have the dependencies alone"
     return python
 

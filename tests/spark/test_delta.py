@@ -31,6 +31,8 @@ pytestmark = [
 
 SMALL = {"spark.databricks.delta.snapshotPartitions": "2"}
 SECOND = 1_000_000
+MISSED = "CheckpointInfo length: 0" if VERSION >= (4, 1) else "assertion failed"
+"""What Spark says where Delta's own sink passed over a batch whose state it needs."""
 NEAR: dict[str, Any] = {
     "on": "abs(l.x - r.x) <= 2",
     "window": sj.within("5 seconds"),
@@ -104,7 +106,7 @@ def test_source_and_sink_over_restarts_hold_exactly_the_reference_s_rows(delta: 
     assert once() == expected(2)
     assert expected(2).total() > expected(1).total() > 50
     forget_last_commit(checkpoint)
-    with pytest.raises(StreamingQueryException, match="CheckpointInfo length: 0"):  # as the guide says
+    with pytest.raises(StreamingQueryException, match=MISSED):  # as the guide says
         once()
 
 

@@ -6,9 +6,9 @@ from functools import partial
 
 from streamjoin import reference
 from streamjoin.flow.emit import PLAN_CELL
-from streamjoin.plan.reduction import Aggregates, Pick
+from streamjoin.plan.reduction import Aggregates, Pick, Sliding
 from streamjoin.reference import Batch, Joined, list_dropped
-from streamjoin.reference_reduce import Met, fold, meet, pick
+from streamjoin.reference_reduce import Met, fold, meet, pick, slide
 from streamjoin.spark.processor import CellState
 from streamjoin.spec.how import sides_of
 from streamjoin.spec.side import NAMED, SIDES, Side
@@ -164,6 +164,8 @@ def _expect(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> l
             known[key] = predicate(left, right)
         return known[key]
 
+    if isinstance(join.reduction, Sliding):
+        return list(_slide(join.reduction, _admit(join, given, marks)))
     if join.reduction is not None:
         met = meet(_admit(join, given, marks), on, join.window, tie=partial(_tie, "r"), ended=False)
         return [result for each in met if (result := _reduce(join, each)) is not None]
@@ -171,6 +173,15 @@ def _expect(join: Join, given: Sequence[Rows], marks: Sequence[int | None]) -> l
         _admit(join, given, marks), on, join.window, join.how, tie=_tie, ordered=join.ordered, ended=False
     )
     return [_to_result(join, joined) for joined in found.rows]
+
+
+def _slide(sliding: Sliding, batches: Sequence[Batch]) -> Iterator[Result]:
+    """The results of windows that have ended."""
+    names = COLUMNS["r"]
+    for start, key, rows in slide(batches, sliding.size, sliding.every, names[: sliding.keys], ended=False):
+        columns = [[[row[names[o.column]] for row in rows] for o in each.operands] for each in sliding.each]  # type: ignore[union-attr]
+        values = [fold(each.op, *of) if of else len(rows) for each, of in zip(sliding.each, columns, strict=True)]
+        yield (start, *key, *values, start + sliding.size - 1)
 
 
 def _reduce(join: Join, met: Met) -> Result | None:

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from streamjoin import Cell
-from streamjoin.plan.reduction import Aggregates
+from streamjoin.plan.reduction import Aggregates, Sliding
 from streamjoin.spec.how import HOWS
 from streamjoin.spec.side import OTHER, Side
 from streamjoin.spec.window import Last, Tumbling
 from tests.simulation.faults import KINDS, RESTARTS, Fault
-from tests.simulation.joins import COLUMNS, MS, REDUCTIONS, WINDOWS, Join, choices, fitting, serves
+from tests.simulation.joins import COLUMNS, MS, REDUCTIONS, SLIDINGS, WINDOWS, Join, choices, fitting, serves, slide
 
 Row = dict[str, Any]
 Stream = str
@@ -94,15 +94,19 @@ def side_of(stream: Stream, chained: Side) -> Side:
 def make_history(seed: int) -> History:
     """The history of a seed."""
     random = Random(seed)
-    first = _draw_join(random)
+    sliding = Random(f"{seed} slides")
+    first = slide(sliding.choice(SLIDINGS)) if sliding.random() < 0.05 else _draw_join(random)
     joins, chained = (first,), random.choice(("l", "r"))
-    if random.random() < 0.1 and not isinstance(first.reduction, Aggregates):  # whose results have other columns
+    if random.random() < 0.1 and not isinstance(
+        first.reduction, Aggregates | Sliding
+    ):  # whose results have other columns
         lagging = (chained,) if first.planned.plan.lags else ()
         joins = (first, _draw_join(random, lagging))
-    joins = tuple(replace(join, keeps_late=random.random() < 0.4) for join in joins)
+    joins = tuple(replace(join, keeps_late=random.random() < 0.4 and not join.slides) for join in joins)
     streams = ("l", "r", "t")[: 1 + len(joins)]
     if random.random() < 0.25:
         streams += tuple(random.sample(_FURTHER, random.randint(1, 3)))
+    streams = tuple(stream for stream in streams if stream[0] != "l" or not first.slides)
     delays = {stream: random.choice((0, 0, 2, 5, 12)) for stream in streams}
     batches = tuple(_draw_batches(random, streams, chained, delays))
     return History(

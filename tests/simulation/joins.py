@@ -16,7 +16,7 @@ from streamjoin.flow.job import Job
 from streamjoin.layout import Layout, fit_plan
 from streamjoin.operators.expr import Expr
 from streamjoin.plan import Plan
-from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Taken
+from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Sliding, Taken
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.predicate.conjunct import OneSided
 from streamjoin.spec.how import HOWS, How, sides_of
@@ -73,6 +73,12 @@ REDUCTIONS: dict[str, tuple[Reduction, ...]] = {
     ),
 }
 """What is made of all that a left row met."""
+SLIDINGS = tuple(
+    Sliding(size, every, keys, (Aggregate("count", (), pa.int64()), Aggregate("sum", (_A,), pa.int64())))
+    for size, every in ((6 * MS, 2 * MS), (5 * MS + 1, 5 * MS + 1), (8 * MS, 3 * MS))
+    for keys in (0, 2)
+)
+"""Windows that slide over right rows alone: of all of them, or of those with the same time and `a`."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,12 @@ class Join:
 
     @property
     def window_kind(self) -> str:
-        return kind_of(WINDOWS, self.window)
+        return "sliding" if self.slides else kind_of(WINDOWS, self.window)
+
+    @property
+    def slides(self) -> bool:
+        """Whether it is of one stream, whose rows are right ones."""
+        return isinstance(self.reduction, Sliding)
 
     @property
     def condition_kind(self) -> str:
@@ -110,6 +121,13 @@ class Join:
         ordered = ", ordered" if self.ordered else ""
         late = ", late='keep'" if self.keeps_late else ""
         return f"{self.how} join ON {self.on}, {self.window}, {self.layout}{lagging}{ordered}{late}{reduced}"
+
+
+def slide(sliding: Sliding) -> Join:
+    """As `spark.slid` has it: rows of a group come together, and no left row ever comes."""
+    window = between(us(1 - sliding.size), us(0))
+    layout, on = (Keyed(2), "l.x <=> r.a") if sliding.keys else (Grid(1, 1), "true")
+    return Join("inner", layout, window, on, reduction=sliding)
 
 
 def kind_of(kinds: dict[str, tuple[Any, ...]], value: Any) -> str:

@@ -25,6 +25,7 @@ from streamjoin.spark.processor import CellState
 from streamjoin.spec.window import Between, Tumbling
 from streamjoin.worker import Worker
 from streamjoin.worker import round as rounds
+from streamjoin.worker import slide as slides
 from streamjoin.worker import store as stores
 from streamjoin.worker import worker as workers
 from streamjoin.worker.best import Best
@@ -367,6 +368,23 @@ def a_released_row_not_marked(patch: Patch) -> None:
 def the_time_of_an_unmatched_row_off_by_one(patch: Patch) -> None:
     real = rounds.time_unmatched
     patch.setattr(rounds, "time_unmatched", lambda *args: real(*args) + 1)
+
+
+@plant
+def a_window_that_slides_emitted_again(patch: Patch) -> None:
+    real = slides.Slide._emit
+
+    def emit_again(self: slides.Slide, segments: Any) -> Iterator[pa.RecordBatch]:
+        before = None if self.before is None else self.before - self.sliding.every
+        yield from real(replace(self, before=before), segments)
+
+    patch.setattr(slides.Slide, "_emit", emit_again)
+
+
+@plant
+def a_pane_dropped_when_its_rows_are_passed(patch: Patch) -> None:
+    real = slides.find_limit
+    patch.setattr(slides, "find_limit", lambda keeps, *args: real(Between(0, 0), *args))
 
 
 def choose_seed(name: str) -> int:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import streamjoin as sj
 from streamjoin.spark.compat import RELEASE
-from streamjoin.spark.packages import PACKAGES_SETTING, find_connector
+from streamjoin.spark.packages import PACKAGES
 from tests.spark.broker import Places, broker
 from tests.spark.maven import fetch
 
@@ -33,9 +33,8 @@ def servers(places: Places) -> str:
 @pytest.fixture(scope="session")
 def kafka(servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with the connector; one that cannot be had is a reason to skip."""
-    connector = find_connector(RELEASE)  # named, so that a release that `session` does not know can be tried
-    fetch(connector, tmp_path_factory.mktemp("connector"))
-    conf = {"spark.sql.session.timeZone": "UTC", PACKAGES_SETTING: connector}
+    fetch(PACKAGES["kafka"](RELEASE).coordinates, tmp_path_factory.mktemp("connector"))
+    conf = {"spark.sql.session.timeZone": "UTC"}
     spark = sj.session("kafka tests", master="local[2]", partitions=2, conf=conf, packages=["kafka"])
     yield spark
     spark.stop()

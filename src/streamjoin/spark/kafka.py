@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark.compat import RELEASE
 from streamjoin.spark.inputs import BAD
-from streamjoin.spark.packages import find_connector
+from streamjoin.spark.packages import PACKAGES
 from streamjoin.sql.select import RESULT_ID, quote_path
 
 CONFIG = "STREAMJOIN_KAFKA_CONFIG"
@@ -195,10 +195,11 @@ def list_values(schema: StructType) -> StructType:
 
 def _explain(error: PySparkException) -> StreamJoinError:
     """What to do where Spark does not know the source."""
+    coordinates = PACKAGES["kafka"](RELEASE).coordinates
     if "kafka" in str(error) and "find" in str(error).lower():
         return StreamJoinError(
             'url: this session lacks Spark\'s Kafka connector: start it with sj.session(packages=["kafka"]), or one of '
-            f"your own with spark.jars.packages={find_connector(RELEASE)}"
+            f"your own with spark.jars.packages={coordinates}"
         )
     return StreamJoinError(
         f"url: Spark cannot read the topic: {(error.getMessage() or str(error)).partition(chr(10))[0]}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from streamjoin.errors import StreamJoinError
 
-PACKAGES_SETTING, JARS_SETTING = "spark.jars.packages", "spark.jars"
+PACKAGES_SETTING = "spark.jars.packages"
 SHIPPED = (
     "com.fasterxml.jackson.core",
     "com.github.luben",
@@ -26,24 +26,8 @@ class Package:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-_CONNECTOR = "spark-sql-kafka-0-10"
-_WITH_CONNECTOR = ("4.0.0",)
-"""Releases of Spark whose connector to Kafka came from Maven with every jar that it needs, when it was tried."""
-
-
-def find_connector(release: str) -> str:
-    """The coordinates of the connector to Kafka for a release, whether or not Maven has it."""
-    return f"org.apache.spark:{_CONNECTOR}_2.13:{release}"
-
-
 def _find_kafka(release: str) -> Package:
-    if release not in _WITH_CONNECTOR:
-        raise StreamJoinError(
-            f'packages: "kafka" is for Spark {", ".join(_WITH_CONNECTOR)}, and this is Spark {release}, whose '
-            "connector did not come from Maven with all its jars when it was tried. If your Maven has them, name it: "
-            f'conf={{"{PACKAGES_SETTING}": "{find_connector(release)}"}}, or --packages in PYSPARK_SUBMIT_ARGS'
-        )
-    return Package(find_connector(release))
+    return Package(f"org.apache.spark:spark-sql-kafka-0-10_2.13:{release}")
 
 
 def _find_delta(release: str) -> Package:
@@ -66,23 +50,22 @@ PACKAGES: dict[str, Callable[[str], Package]] = {"kafka": _find_kafka, "delta": 
 """Each by the name that `session` takes; what there is for a release of Spark, all of which have Scala 2.13."""
 
 
-def find_settings(
-    names: Sequence[str], release: str, given: Mapping[str, str] | None = None, submitted: str = ""
-) -> dict[str, str]:
+def find_settings(names: Sequence[str], release: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
     """The settings of a session that has these packages, beside those that are `given`; lists are put together.
-
-    A connector to Kafka that is `given`, or among the arguments `submitted` to Spark, is taken as it is.
 
     >>> find_settings(["delta"], "4.2.0")["spark.jars.packages"]
     'io.delta:delta-spark_4.2_2.13:4.4.0'
     """
-    _check_names(names)
+    if isinstance(names, str):
+        raise StreamJoinError(
+            f"packages: got {names!r}; expected a list of names among {', '.join(map(repr, PACKAGES))}"
+        )
+    if unknown := [name for name in names if name not in PACKAGES]:
+        raise StreamJoinError(f"packages: got {unknown[0]!r}; expected names among {', '.join(map(repr, PACKAGES))}")
     settings = dict(given or {})
     if not names:
         return settings
-    own = [submitted, *(settings.get(name, "") for name in (PACKAGES_SETTING, JARS_SETTING))]
-    has_connector = any(_CONNECTOR in each for each in own)
-    found = [PACKAGES[name](release) for name in dict.fromkeys(names) if name != "kafka" or not has_connector]
+    found = [PACKAGES[name](release) for name in dict.fromkeys(names)]
     lists = {
         PACKAGES_SETTING: [package.coordinates for package in found],
         "spark.jars.excludes": [f"{group}:*" for group in SHIPPED],
@@ -94,16 +77,6 @@ def find_settings(
             else:
                 settings.setdefault(name, value)
     for name, values in lists.items():
-        if values:
-            before = [value for value in settings.get(name, "").split(",") if value]
-            settings[name] = ",".join(dict.fromkeys([*before, *values]))
+        own = [value for value in settings.get(name, "").split(",") if value]
+        settings[name] = ",".join(dict.fromkeys([*own, *values]))
     return settings
-
-
-def _check_names(names: Sequence[str]) -> None:
-    if isinstance(names, str):
-        raise StreamJoinError(
-            f"packages: got {names!r}; expected a list of names among {', '.join(map(repr, PACKAGES))}"
-        )
-    if unknown := [name for name in names if name not in PACKAGES]:
-        raise StreamJoinError(f"packages: got {unknown[0]!r}; expected names among {', '.join(map(repr, PACKAGES))}")

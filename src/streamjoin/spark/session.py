@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import StreamJoinError
@@ -18,7 +19,7 @@ from streamjoin.spark.compat import (
     read_submitted,
 )
 from streamjoin.spark.java import ensure_java
-from streamjoin.spark.packages import JARS_SETTING, PACKAGES_SETTING, find_settings
+from streamjoin.spark.packages import PACKAGES_SETTING, find_settings
 from streamjoin.spark.settings import ADVISED, ARROW_BYTES, LOCAL_FILES, MEANING, STREAMING, WHEN_MADE
 
 SessionOrBuilder = TypeVar("SessionOrBuilder", SparkSession, SparkSession.Builder)
@@ -37,7 +38,7 @@ def session(
     What a running session (one of Spark Connect, too), ``spark-submit`` or ``spark-defaults.conf`` say is kept, but for
     what is given here. Else `master` is ``local[cores,4]``, so that a task that fails is tried again; `partitions`, the
     number of shuffle partitions, is one per core. `conf` holds any other settings of Spark. `packages` names what Spark
-    loads from Maven when it starts, for the installed release: ``"kafka"``, ``"delta"``; one that has none is refused.
+    loads from Maven when it starts, for the installed release: ``"kafka"``, ``"delta"``.
 
     >>> session(partitions=2).conf.get("spark.sql.shuffle.partitions")
     '2'
@@ -46,8 +47,7 @@ def session(
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
     if (running := _find_running(master)) is None:
-        submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given, submitted))
+        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given))
     else:
         spark = configure(running)
         _check_loaded(spark, packages)
@@ -85,9 +85,9 @@ def _check_master(spark: SparkSession, master: str | None) -> None:
 
 def _check_loaded(spark: SparkSession, packages: Sequence[str]) -> None:
     """Refuse a running session that was started without the packages: Spark loads none later."""
-    running = {name: read_setting(spark, name, declared=False) or "" for name in (PACKAGES_SETTING, JARS_SETTING)}
-    have, wanted = (each[PACKAGES_SETTING].split(",") for each in (running, find_settings(packages, RELEASE, running)))
-    if lacking := [one for one in wanted if one not in have]:
+    have = (read_setting(spark, PACKAGES_SETTING, declared=False) or "").split(",")
+    wanted = find_settings(packages, RELEASE).get(PACKAGES_SETTING)
+    if lacking := [one for one in wanted.split(",") if one not in have] if wanted else []:
         raise StreamJoinError(
             f"packages: a session runs already, without {', '.join(lacking)}. Stop it first, spark.stop(), or leave "
             "out packages= if it has the same by other means"
@@ -117,7 +117,16 @@ def _make_session(app_name: str, master: str | None, given: dict[str, str]) -> S
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED" or not settings.get(PACKAGES_SETTING):
+            raise
+        raise StreamJoinError(
+            f"packages: Spark did not start with {settings[PACKAGES_SETTING]}; Java says above which jar Maven lacks, if "
+            "that is why. Each release of Spark needs packages made for it: take another release, or name others in "
+            f"{PACKAGES_SETTING}"
+        ) from None
 
 
 def configure(spark: SessionOrBuilder) -> SessionOrBuilder:

@@ -14,23 +14,8 @@ def test_delta_is_loaded_for_the_spark_that_is_there() -> None:
 
 
 def test_kafka_s_connector_is_that_of_the_release() -> None:
-    settings = find_settings(["kafka"], "4.0.0")
-    assert settings["spark.jars.packages"] == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
-
-
-@pytest.mark.parametrize("release", ["4.0.5", "4.1.4", "4.2.0", "4.3.0"])
-def test_kafka_is_refused_where_maven_lacks_a_jar_unless_the_user_names_the_connector(release: str) -> None:
-    own = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{release}"
-    with pytest.raises(StreamJoinError) as refused:
-        find_settings(["kafka"], release)
-    for part in ('packages: "kafka" is for Spark 4.0.0', f"this is Spark {release}", "Maven", own):
-        assert part in str(refused.value)
-    given = find_settings(["kafka"], release, {"spark.jars.packages": own})
-    assert given["spark.jars.packages"] == own
-    assert "org.apache.hadoop:*" in given["spark.jars.excludes"]
-    assert find_settings(["kafka"], release, {"spark.jars": "/jars/spark-sql-kafka-0-10_2.13.jar"})
-    submitted = find_settings(["kafka"], release, submitted=f"--packages {own} pyspark-shell")
-    assert "spark.jars.packages" not in submitted, "it would take the place of what is submitted"
+    settings = find_settings(["kafka"], "4.3.0")
+    assert settings["spark.jars.packages"] == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
 
 
 def test_what_the_user_gives_is_kept() -> None:

@@ -47,7 +47,7 @@ def session(
     if partitions is not None:
         given["spark.sql.shuffle.partitions"] = str(partitions)
     if (running := _find_running(master)) is None:
-        spark = _make_session(app_name, master, find_settings(packages, RELEASE, given))
+        spark = _start(app_name, master, find_settings(packages, RELEASE, given))
     else:
         spark = configure(running)
         _check_loaded(spark, packages)
@@ -117,15 +117,21 @@ def _make_session(app_name: str, master: str | None, given: dict[str, str]) -> S
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _start(app_name: str, master: str | None, given: dict[str, str]) -> SparkSession:
+    """A session; where Java ends before it begins, what it was to load is named."""
     try:
-        return builder.getOrCreate()
+        return _make_session(app_name, master, given)
     except PySparkRuntimeError as error:
-        if error.getCondition() != "JAVA_GATEWAY_EXITED" or not settings.get(PACKAGES_SETTING):
+        asked = given.get(PACKAGES_SETTING)
+        if error.getCondition() != "JAVA_GATEWAY_EXITED" or not asked:
             raise
         raise StreamJoinError(
-            f"packages: Spark did not start with {settings[PACKAGES_SETTING]}; Java says above which jar Maven lacks, if "
-            "that is why. Each release of Spark needs packages made for it: take another release, or name others in "
-            f"{PACKAGES_SETTING}"
+            f"packages: Java ended before Spark began, with {asked} to load. Most likely your Maven lacks it, or a jar "
+            "that it needs, for this release of Spark: take a release that has them, or name another repository with "
+            "conf={'spark.jars.repositories': ...}"
         ) from None
 
 

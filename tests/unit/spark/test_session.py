@@ -1,9 +1,11 @@
 """Which session `session` takes, where no Spark need start."""
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spark import session
+from streamjoin.spark.compat import RELEASE
 
 
 def test_a_server_of_connect_is_no_master() -> None:
@@ -13,8 +15,13 @@ def test_a_server_of_connect_is_no_master() -> None:
         assert part in str(refused.value)
 
 
-def test_a_session_without_a_package_is_refused_before_java_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "RELEASE", "4.3.0")
-    monkeypatch.setattr(session, "ensure_java", lambda: pytest.fail("Java was looked for"))
-    with pytest.raises(StreamJoinError, match='packages: "kafka" is for'):
+def test_a_start_that_fails_for_its_packages_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: object) -> None:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(session, "_make_session", end)
+    monkeypatch.setattr(session, "_find_running", lambda *_: None)
+    with pytest.raises(StreamJoinError, match=rf"spark-sql-kafka-0-10_2.13:{RELEASE} to load.*Maven lacks it"):
         session.session(packages=["kafka"])
+    with pytest.raises(PySparkRuntimeError):
+        session.session()

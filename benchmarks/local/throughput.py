@@ -1,6 +1,6 @@
 """Rows/s of `LocalJoin` in each of the papers' systems, beside Polars and DuckDB in loops written by hand.
 
-    python benchmarks/local/throughput.py [--windows 60 300 900] [--only Grid Scale Cell Handshake peers]
+    python benchmarks/local/throughput.py [--windows 60 300 900] [--only Grid Scale Cell Handshake Polars DuckDB]
         [--seconds 3] [--runs 3] [--pieces FILE]
 
 Windows are full at the given rate before anything is timed; then rows come in blocks of 1,000, for Polars and DuckDB
@@ -24,7 +24,7 @@ from benchmarks.peers.peer import Task
 
 RATE = 2500
 BLOCK = 1000
-PEERS = {"Polars join_where": polars_loop.PEER, "DuckDB, buckets": duckdb_loop.PEER}
+PEERS = {"Polars": polars_loop.PEER, "DuckDB": duckdb_loop.PEER}
 
 
 def measure_system(pieces: Pieces, name: str, window: float, seconds: float) -> None:
@@ -33,19 +33,18 @@ def measure_system(pieces: Pieces, name: str, window: float, seconds: float) -> 
         pieces.add(f"{window:g}|{name}|{workers}", got["rows_per_s"])
 
 
-def measure_peers(pieces: Pieces, window: float, steps: int) -> None:
+def measure_peer(pieces: Pieces, name: str, window: float, steps: int) -> None:
     task = Task.draw(RATE, window, 1.0, steps)
     expected = task.count_results()
-    for name, peer in PEERS.items():
-        outcome = peer.run(task)
-        assert outcome.results == expected, f"{name} did not find the {expected} results"
-        pieces.add(f"{window:g}|{name}|its own", outcome.rows_per_s)
+    outcome = PEERS[name].run(task)
+    assert outcome.results == expected, f"{name} did not find the {expected} results"
+    pieces.add(f"{window:g}|{name}|its own", outcome.rows_per_s)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--windows", type=float, nargs="+", default=[60, 300, 900])
-    parser.add_argument("--only", nargs="+", choices=[*SYSTEMS, "peers"], default=[*SYSTEMS, "peers"])
+    parser.add_argument("--only", nargs="+", choices=[*SYSTEMS, *PEERS], default=[*SYSTEMS, *PEERS])
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--runs", type=int, default=3)
@@ -55,8 +54,8 @@ def main() -> None:
     for window in given.windows:
         for _ in track(range(given.runs), f"windows of {window:g} s"):
             for name in given.only:
-                if name == "peers":
-                    measure_peers(pieces, window, given.steps)
+                if name in PEERS:
+                    measure_peer(pieces, name, window, given.steps)
                 else:
                     measure_system(pieces, name, window, given.seconds)
     cases = [(*case.split("|"), Median.of(runs), len(runs)) for case, runs in pieces.found.items()]

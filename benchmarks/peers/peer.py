@@ -36,13 +36,17 @@ class Task:
 
     def gather(self, side: Side) -> pa.RecordBatch:
         """All rows of a side."""
-        batches = [self.fill[side], *(each[side] for each in self.steps)]
-        return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        return _concat([self.fill[side], *(each[side] for each in self.steps)])
 
     def count_results(self) -> int:
-        """How many results the steps have: all, less those of the window that was there."""
-        every = count_matches(self.gather("l"), self.gather("r"), self.load.window)
-        return every - count_matches(self.fill["l"], self.fill["r"], self.load.window)
+        """How many results the steps have: a row of theirs is in each, on the left or, else, on the right."""
+        left, right = (_concat([each[side] for each in self.steps]) for side in ("l", "r"))
+        window = self.load.window
+        return count_matches(left, self.gather("r"), window) + count_matches(self.fill["l"], right, window)
+
+
+def _concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 TOO_FEW = "too few rows to be timed beside its start"

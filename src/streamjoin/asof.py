@@ -25,7 +25,7 @@ def asof(
     on: "On | Column | Sequence[Column] | None" = None,
     time: str | tuple[str, str],
     delay: Delay | tuple[Delay, Delay] = None,
-    tolerance: Duration,
+    tolerance: Duration | None = None,
     direction: Direction = "backward",
     allow_exact_matches: bool = True,
     how: str = "left",
@@ -45,6 +45,7 @@ def asof(
     :param time: the event-time columns of left and right, timestamps; one name if it is the same.
     :param delay: how far a row may come behind the latest one of its stream and still count, as for `join`.
     :param tolerance: how far in time the right row may lie from the left one, such as "1 minute"; included.
+        It must be given.
     :param direction: "backward" for the last right row at or before the left one, "forward" for the first at or after
         it, "nearest" for the nearer of these two, at equal distance the earlier one.
     :param allow_exact_matches: whether a right row of the very same time counts.

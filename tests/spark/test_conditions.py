@@ -95,6 +95,8 @@ HINTS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "math": (lambda l, r: math.sqrt(l.x) < r.y, r"F\.sqrt\(l\.x\)"),
     "max": (lambda l, r: max(l.x, r.y) < 3, r"Python's max, .* F\.greatest"),
     "and": (lambda l, r: l.x < r.y and l.x > 0, "combine conditions with &"),
+    "in": (lambda l, r: (l.x < r.y) & (l.sym in ("A", "B")), r"write \.isin\(\.\.\.\) for in"),
+    "& of functions": (lambda l, r: F.sqrt(l.x) == r.y & l.x < r.y, r"parentheses are missing: .*\) & \("),
     "and of functions": (lambda l, r: F.sqrt(l.x) < r.y and l.x > 0, "combine conditions with &"),
     "max of functions": (lambda l, r: max(F.sqrt(l.x), r.y) < 3, r"Python's max, .* F\.greatest"),
     "min of a function": (lambda l, r: min(l.x, F.sqrt(r.y)) < 3, r"Python's min, .* F\.least"),

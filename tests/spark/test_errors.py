@@ -1,11 +1,15 @@
 """What a user gets wrong is refused before the query starts, in words that name the argument and what to write."""
 
+import logging
+from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
@@ -75,6 +79,32 @@ def test_a_wrong_argument_is_named(rows: DataFrame, wrong: dict[str, Any], messa
     arguments = {"left": rows, "right": rows, **GOOD, **wrong}
     with pytest.raises(sj.StreamJoinError, match=message):
         sj.join(**arguments)
+
+
+@pytest.fixture
+def pyspark_log() -> Iterator[StringIO]:
+    """What PySpark's own logger says, which is silenced in all other tests."""
+    logger, logged = PySparkLogger.getLogger("SQLQueryContextLogger"), StringIO()
+    handler, level = logging.StreamHandler(logged), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    yield logged
+    logger.setLevel(level)
+    logger.removeHandler(handler)
+
+
+def test_what_spark_refuses_on_trial_is_not_logged_but_a_failure_of_the_users_is(
+    rows: DataFrame, pyspark_log: StringIO
+) -> None:
+    """PySpark logs several KB of JSON for an error in SQL; ours says the same in a line."""
+    with pytest.raises(sj.StreamJoinError, match="absolute"):
+        sj.join(rows, rows, **{**GOOD, "on": "absolute(l.x - r.x) < 1"})
+    with pytest.raises(sj.StreamJoinError, match=r"avg\(l\.x\)"):
+        sj.sliding_aggregate(rows, time="ts", size="1 second", every="1 second", select=["avg(l.x) AS n"])
+    assert not pyspark_log.getvalue()
+    with pytest.raises(AnalysisException):
+        rows.selectExpr("absolute(x)")
+    assert "absolute" in pyspark_log.getvalue()
 
 
 @pytest.mark.parametrize("delay", ["10", "-1 second"])

@@ -188,6 +188,8 @@ def test_what_cannot_be_aggregated_is_refused(spark: SparkSession, tmp_path: Pat
         sj.asof(*frames, time="ts", tolerance="1 second", direction="sideways")  # type: ignore[arg-type]
     with pytest.raises(sj.StreamJoinError, match="tolerance"):
         sj.asof(*frames, time="ts", tolerance="-1 second")
+    with pytest.raises(sj.StreamJoinError, match="tolerance: say how far in time a match may lie"):
+        sj.asof(*frames, time="ts")
     with pytest.raises(sj.StreamJoinError, match="by: the left side has no column"):
         sj.asof(*frames, by="ask", time="ts", tolerance="1 second")
 

@@ -33,6 +33,7 @@ class LocalJoin(RunningJoin):
     :param right: likewise.
     :param time: the event-time columns: timestamps, or int64 of microseconds; one name if it is the same.
     :param delay: how far a row may come behind the latest one of its side and still count: one value, or a pair.
+        It must be given.
     :param how: as in `join`.
     :param select: as in `join`.
     :param layout: `Grid`, `Scale`, `Cell`, `Keyed`, `Handshake`, or "auto".
@@ -67,7 +68,7 @@ class LocalJoin(RunningJoin):
         left: pa.Schema,
         right: pa.Schema,
         time: str | tuple[str, str],
-        delay: Duration | tuple[Duration, Duration],
+        delay: Duration | tuple[Duration, Duration] | None = None,
         how: str = "inner",
         select: Sequence[str] | None = None,
         layout: "Layout | Handshake | Literal['auto']" = "auto",
@@ -93,8 +94,8 @@ class LocalJoin(RunningJoin):
         by: str | Sequence[str] | None = None,
         on: On | None = None,
         time: str | tuple[str, str],
-        delay: Duration | tuple[Duration, Duration],
-        tolerance: Duration,
+        delay: Duration | tuple[Duration, Duration] | None = None,
+        tolerance: Duration | None = None,
         direction: Direction = "backward",
         allow_exact_matches: bool = True,
         how: str = "left",
@@ -113,7 +114,7 @@ class LocalJoin(RunningJoin):
         :param on: any further condition: SQL over ``l.`` and ``r.`` columns, or a lambda over (l, r).
         :param time: the event-time columns, as for `LocalJoin`.
         :param delay: how far a row may come behind the latest one of its side and still count.
-        :param tolerance: how far in time the right row may lie from the left one; included.
+        :param tolerance: how far in time the right row may lie from the left one; included. It must be given.
         :param direction: "backward", "forward" or "nearest".
         :param allow_exact_matches: whether a right row of the very same time counts.
         :param how: "left", or "inner" to leave out left rows without a match.
@@ -156,7 +157,7 @@ class LocalJoin(RunningJoin):
         left: pa.Schema,
         right: pa.Schema,
         time: str | tuple[str, str],
-        delay: Duration | tuple[Duration, Duration],
+        delay: Duration | tuple[Duration, Duration] | None = None,
         select: Sequence[str],
         how: str = "left",
         layout: Layout | Literal["auto"] = "auto",

@@ -38,6 +38,11 @@ from streamjoin.sql.select import JOIN_TIME
 from streamjoin.worker import Counters
 from streamjoin.worker.expiry import ENDED
 
+_NO_DELAY = (
+    "delay: say how far a row may come behind the latest one of its side and still count, such as delay='10 seconds'; "
+    "where rows come in order, delay='0 seconds'"
+)
+
 
 class RunningJoin:
     """A join that was asked for, and runs; `verb` and `arguments` are what it is made again from."""
@@ -46,6 +51,8 @@ class RunningJoin:
         layout, workers, delay, unread = (arguments[key] for key in ("layout", "workers", "delay", "unread"))
         check_count("workers", workers)
         check_count("unread", unread, optional=False)
+        if delay is None:
+            raise StreamJoinError(_NO_DELAY)
         waits = pair_of("delay", delay, "one duration, or a pair: for left and right", Duration)
         cores = os.cpu_count() or 1
         self.layout = choose_layout(asked.plan, cores) if layout == "auto" else layout

@@ -24,12 +24,14 @@ def read_pick(direction: Direction, exact: bool) -> Pick:
     return Pick(direction, exact)
 
 
-def find_window(tolerance: Duration, pick: Pick) -> Between:
+def find_window(tolerance: Duration | None, pick: Pick) -> Between:
     """The window of the rows that `asof` chooses from; of the nearest, that it may not be exact is not said here.
 
     >>> print(find_window("1 minute", Pick("backward", exact=False)))
     between('-1 minute', '0 seconds', closed='left')
     """
+    if tolerance is None:
+        raise StreamJoinError("tolerance: say how far in time a match may lie, such as tolerance='1 minute'")
     far = microseconds(tolerance, "tolerance")
     if far < 0:
         raise StreamJoinError(f"tolerance: expected a duration >= 0; got {tolerance!r}")

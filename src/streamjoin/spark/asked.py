@@ -11,7 +11,7 @@ from streamjoin.errors import StreamJoinError
 from streamjoin.operators.types import Type, from_spark
 from streamjoin.predicate import Predicate, Schema, parse
 from streamjoin.spark.column import AnyOn, read_columns
-from streamjoin.spark.compat import analyze, read_setting
+from streamjoin.spark.compat import analyze, ask_quietly, read_setting
 from streamjoin.spark.inputs import Frames, Input, explain_clash, read
 from streamjoin.spark.python import check_python
 from streamjoin.spark.settings import check_settings
@@ -107,7 +107,8 @@ def _ask_spark(inputs: dict[Side, Input]) -> Callable[[str], Type | None]:
 def ask_types(frame: DataFrame, texts: Sequence[str], argument: str, hint: str = "") -> list[DataType]:
     """The types that Spark gives to expressions over a frame; what it does not understand is an error."""
     try:
-        return [field.dataType for field in frame.selectExpr(*texts).schema.fields]
+        with ask_quietly():
+            return [field.dataType for field in frame.selectExpr(*texts).schema.fields]
     except AnalysisException as error:
         reason = (error.getMessage() or str(error)).partition("\n")[0]
         written = ", ".join(texts)

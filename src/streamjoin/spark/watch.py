@@ -20,6 +20,7 @@ from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.cache.directory import remove
 from streamjoin.flow.job import Job
 from streamjoin.flow.planfile import PLAN_FILE, check_joins, read_plan, write_plan
+from streamjoin.plan.reduction import Aggregates, Pick, Sliding
 from streamjoin.spark.compat import is_classic, listen
 from streamjoin.spark.jvm import StartedQuery, find_query, read_file, write_file
 
@@ -145,13 +146,26 @@ def _warn_of_waiting(run: _Run) -> None:
         ):
             if waiting := _read_last(reports, job.name, metric):
                 log.warning(
-                    "the query has ended, and %s %s in its join %r: %s, or read now by streamjoin.flush(%r, ...)",
+                    "the query has ended, and %s %s in its join %r: %s, or read now by streamjoin.flush(%r, ...%s)",
                     "1 row waits" if waiting == 1 else f"{waiting:,} rows wait",
                     why,
                     job.name,
                     when,
                     run.query.checkpoint,
+                    _name_verb(job),
                 )
+
+
+def _name_verb(job: Job) -> str:
+    """What `flush` must be told of a verb that is not `join`."""
+    match job.plan.reduction:
+        case Pick():
+            return ", of=streamjoin.asof"
+        case Aggregates():
+            return ", of=streamjoin.aggregate"
+        case Sliding():
+            return ", of=streamjoin.sliding_aggregate"
+    return ""
 
 
 def _read_last(reports: Sequence[Mapping[str, Any]], join: str, metric: str) -> int:

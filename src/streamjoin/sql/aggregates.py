@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.spec.side import SIDES, Side
+from streamjoin.sql.refuse import is_aggregate
 from streamjoin.sql.select import Carried, Struct, find
 
 AGGREGATED = "__streamjoin_a"
@@ -141,6 +142,7 @@ def read_item(written: object, first: int) -> Item:
             calls.append(call)
             at, done = behind, tokens[behind - 1].end + 1
             continue
+        _refuse_unknown(written, tokens, at)
         if _is_qualified(tokens, at):
             columns.append((tokens[at].text.lower(), tokens[at + 2].text))
         at += 1
@@ -211,6 +213,13 @@ def _find_op(tokens: Sequence[Token], at: int) -> str | None:
     name = tokens[at].text.lower()
     name = _ALSO.get(name, name)
     return name if name in OPS else None
+
+
+def _refuse_unknown(written: str, tokens: Sequence[Token], at: int) -> None:
+    """Refuse an aggregate of Spark's that is none of ours; any other function is computed of them."""
+    name = tokens[at].text
+    if _is_called(tokens, at) and is_aggregate(name):
+        raise StreamJoinError(f"select: {written!r}: {name} is not one of the aggregates: {', '.join(sorted(OPS))}")
 
 
 def _find_close(written: str, tokens: Sequence[Token], opening: int) -> int:

@@ -53,13 +53,18 @@ def refuse_meaningless(node: exp.Expr, written: Written) -> None:
     name = str(node.this if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
     if name == "unix_timestamp" and not node.expressions:
         name = "current_timestamp"
-    if name in _aggregates():
+    if is_aggregate(name):
         raise written.error(f"the aggregate {name} cannot be part of a join condition", written.span(node))
     if name in _NOT_REPEATABLE:
         span = written.span(node)
         if span == (0, len(written.text)) and (start := written.text.lower().find(name)) >= 0:
             span = start, start + len(name)  # sqlglot does not say where words without parentheses stand
         raise written.error(explain_no_repeat(name), span)
+
+
+def is_aggregate(name: str) -> bool:
+    """Whether Spark aggregates by a function of this name, whether we know it or not."""
+    return name.lower() in _aggregates()
 
 
 @cache

@@ -20,8 +20,10 @@ from streamjoin.spec.duration import UNITS
 from streamjoin.spec.side import Side
 from streamjoin.sql.pointer import strip_parens, suggest
 
-HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
-
+HINT = (
+    "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high), write "
+    ".isin(...) for in"
+)
 
 _HINTS = {
     "must be real number": "a column is no number for Python's math module: write SQL's function, as in l.x.sqrt() or "
@@ -69,7 +71,22 @@ def explain_bool(frame: FrameType) -> StreamJoinError:
             f"on: the lambda calls Python's {called[0]}, which compares columns as if they had values; write "
             f"l.x.{instead}(r.x), F.{instead}(l.x, r.x) or SQL's {instead}(l.x, r.x)"
         )
+    if joined := _find_joined(frame):
+        return StreamJoinError(
+            f"on: parentheses are missing: Python reads {joined} before comparisons; write each comparison in "
+            f"parentheses, as in (l.x == r.x) {joined} (l.y < r.y)"
+        )
     return StreamJoinError(f"on: the lambda uses and, or, not, in or a chained comparison; {HINT}")
+
+
+def _find_joined(frame: FrameType) -> str:
+    """The & or | in the middle of the chain ``l.x == r.x & l.y < r.y`` that Python is at; empty if it is at none."""
+    steps = [step for step in dis.get_instructions(frame.f_code) if step.offset <= frame.f_lasti]
+    compared = max((at for at, step in enumerate(steps) if step.opname == "COMPARE_OP"), default=0)
+    before = steps[max(compared - 3, 0) : compared]
+    if [step.opname for step in before] != ["BINARY_OP", "SWAP", "COPY"]:
+        return ""
+    return before[0].argrepr if before[0].argrepr in ("&", "|") else ""
 
 
 class TracedSide:

@@ -92,6 +92,7 @@ def test_what_is_no_row_is_refused(pushed: Any, message: str) -> None:
         ({"layout": "grid"}, "layout: got 'grid'"),
         ({"workers": 0}, "workers: got 0"),
         ({"unread": None}, "unread: got None"),
+        ({"delay": None}, "delay: say how far a row may come behind .* such as delay='10 seconds'"),
         ({"how": "cross"}, "how: got 'cross'"),
         ({"on": "soundex(l.name) = soundex(r.name)"}, "only Spark evaluates soundex"),
         ({"layout": Scale(2), "how": "left"}, "is for inner joins"),

@@ -63,6 +63,18 @@ def test_asof_refuses(arguments: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_what_must_be_given_is_asked_for_in_words() -> None:
+    told = {"left": TRADES, "right": QUOTES, "time": "ts"}
+    with pytest.raises(StreamJoinError, match="tolerance: say how far"):
+        LocalJoin.asof(**told, delay="0 seconds")
+    with pytest.raises(StreamJoinError, match="delay: say how far"):
+        LocalJoin.asof(**told, tolerance="1 second")
+    with pytest.raises(StreamJoinError, match="delay: say how far"):
+        LocalJoin.aggregate(**told, on="l.sym = r.sym", window=within("1s"), select=["count(*)"])
+    with pytest.raises(StreamJoinError, match="delay: say how far"):
+        LocalJoin(**told, on="l.sym = r.sym", window=within("1s"))
+
+
 def test_a_lambda_is_kept_as_text(tmp_path: Path) -> None:
     with asof(by=["sym"], on=lambda l, r: r.ask > l.price) as join:
         join.push_left({"ts": 0, "sym": "A", "price": 1.0})

@@ -11,7 +11,7 @@ from streamjoin import Grid, within
 from streamjoin.flow.cache import CacheSpec
 from streamjoin.flow.job import Job
 from streamjoin.plan import Plan
-from streamjoin.plan.reduction import Aggregate, Aggregates
+from streamjoin.plan.reduction import Aggregate, Aggregates, Pick, Reduction, Sliding
 from streamjoin.predicate import Schema, parse
 from streamjoin.spark import watch
 from streamjoin.spark.watch import SessionWatch, mark_of
@@ -159,13 +159,25 @@ def test_rows_that_wait_for_their_turn_are_told_too(
     files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     end(job_of("1 second", tmp_path), [{"waiting_rows": 2, "held_rows": 9}, {"waiting_rows": 0, "held_rows": 5}])
+    assert "read now by streamjoin.flush('checkpoint', ...)" in caplog.text
     assert "5 rows wait for their turn in its join 'near': joined when a later run" in caplog.text
     assert "unmatched" not in caplog.text
 
 
-def test_rows_that_wait_to_be_reduced_are_not_called_unmatched(
-    files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture
+_COUNTED = (Aggregate("count", (), pa.int64()),)
+
+
+@pytest.mark.parametrize(
+    ("how", "reduction", "verb"),
+    [
+        ("left", Aggregates(0, _COUNTED), "aggregate"),
+        ("left", Pick("backward"), "asof"),
+        ("inner", Sliding(1_000_000, 1_000_000, 0, _COUNTED), "sliding_aggregate"),
+    ],
+)
+def test_rows_that_wait_to_be_reduced_are_not_called_unmatched_and_are_flushed_by_their_verb(
+    files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str, reduction: Reduction, verb: str
 ) -> None:
-    counted = Aggregates(0, (Aggregate("count", (), pa.int64()),))
-    end(job_of("1 second", tmp_path, how="left", reduction=counted), [{"waiting_rows": 1, "held_rows": 0}])
+    end(job_of("1 second", tmp_path, how=how, reduction=reduction), [{"waiting_rows": 1, "held_rows": 0}])
     assert "1 row waits undecided in its join 'near'" in caplog.text
+    assert f"streamjoin.flush('checkpoint', ..., of=streamjoin.{verb})" in caplog.text

@@ -86,6 +86,12 @@ def test_the_sides_of_an_expression(text: str, sides: str) -> None:
     assert find_sides(text, {"l": ["x"], "r": ["a"]}) == set(sides)
 
 
+@pytest.mark.parametrize("name", ["collect_list", "median", "PERCENTILE"])
+def test_an_aggregate_that_is_not_known_is_answered_with_those_there_are(name: str) -> None:
+    with pytest.raises(StreamJoinError, match=f"{name} is not one of the aggregates: avg, bool_and, bool_or, count"):
+        read_items(["l.id", f"{name}(r.x) AS m"])
+
+
 def test_a_function_that_is_no_aggregate_is_answered_with_those_there_are() -> None:
-    with pytest.raises(StreamJoinError, match=r"The aggregates are avg, bool_and, bool_or, count"):
-        read_items(["collect_list(r.x) AS xs"])
+    with pytest.raises(StreamJoinError, match=r"names r.x outside of.* The aggregates are avg, bool_and"):
+        read_items(["abs(r.x) AS xs"])

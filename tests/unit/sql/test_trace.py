@@ -183,7 +183,10 @@ def test_a_naive_time_is_compared_with_both_kinds_of_timestamp() -> None:
 
 # Traps
 
-HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high)"
+HINT = (
+    "combine conditions with & | ~ (each in parentheses), chain comparisons with .between(low, high), write "
+    ".isin(...) for in"
+)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +201,25 @@ HINT = "combine conditions with & | ~ (each in parentheses), chain comparisons w
 )
 def test_operators_that_python_keeps_to_itself(condition: Condition) -> None:
     assert refusal(condition) == f"on: the lambda uses and, or, not, in or a chained comparison; {HINT}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "joined"),
+    [
+        (lambda l, r: l.x == r.a & l.y < r.b, "&"),
+        (lambda l, r: l.x == r.a | l.y < r.b, "|"),
+        (lambda l, r: (l.x == r.a) & (l.y < r.b) | l.x == r.a & l.y < r.b, "&"),
+    ],
+)
+def test_parentheses_that_are_missing_are_asked_for(condition: Condition, joined: str) -> None:
+    assert refusal(condition) == (
+        f"on: parentheses are missing: Python reads {joined} before comparisons; write each comparison in "
+        f"parentheses, as in (l.x == r.x) {joined} (l.y < r.y)"
+    )
+
+
+def test_no_parentheses_are_missing_where_and_follows() -> None:
+    assert HINT in refusal(lambda l, r: (l.x == r.a) & (l.y < r.b) and l.x < 3)
 
 
 @pytest.mark.parametrize(

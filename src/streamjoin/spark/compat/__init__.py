@@ -4,8 +4,11 @@ On Connect there is no JVM to ask: analysis waits until a schema is asked for, w
 known, and no listener of ours hears that a query has ended.
 """
 
+import logging
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -15,6 +18,7 @@ import pyarrow as pa
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -105,6 +109,21 @@ def find_python(spark: SparkSession) -> str | None:
 def analyze(frame: DataFrame) -> None:
     """Have Spark look at a plan now, so that what is wrong with it is raised here."""
     frame.schema  # noqa: B018 - on Connect nothing is analyzed before
+
+
+@contextmanager
+def ask_quietly() -> Iterator[None]:
+    """Keep PySpark from logging what Spark refuses meanwhile: we ask on trial, and say ourselves what is wrong."""
+    asker, logger = threading.get_ident(), PySparkLogger.getLogger("SQLQueryContextLogger")
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != asker
+
+    logger.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_of_others)
 
 
 def is_deterministic(frame: DataFrame) -> bool:

@@ -5,7 +5,6 @@ insert, or raises `Mismatch`. What Spark alone understands has the type `UNKNOWN
 the tree but is left to Spark.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from functools import reduce
 
@@ -33,8 +32,6 @@ from streamjoin.operators.widening import common_type, decimal_result, is_foreig
 COMPARISONS = frozenset(("=", "<=>", "<>", "<", "<=", ">", ">="))
 
 
-_WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?[df]?|inf|infinity|nan)", re.IGNORECASE)
 _COLLECTIONS = ("array", "map", "struct")
 
 
@@ -125,32 +122,16 @@ def type_comparison(op: str, args: Sequence[Expr]) -> Expr:
 
 
 def _refuse_text_as_number(a: Expr, b: Expr) -> None:
-    """Spark would compare a string with a number as numbers: and fail on the first word."""
+    """Spark would compare a string of one side with a number of the other as numbers: and fail on the first word."""
+    if not a.sides or not b.sides or a.sides == b.sides:
+        return
     for text, number in ((a, b), (b, a)):
-        if text.type != STRING or not number.type.is_numeric:
-            continue
-        if isinstance(text, Literal) and number.sides and not _is_number(text.value, number.type):
-            kind = "a whole number" if number.type.is_integral else "a number"
-            raise Mismatch(f"cannot compare {number} ({number.type}) with {text}, which is not {kind}")
-        if text.sides:
-            as_text, as_number = _suggest_casts(number)
+        if text.type == STRING and number.type.is_numeric:
             raise Mismatch(
                 f"cannot compare {text} (string) with {number} ({number.type}): Spark would turn every string into a "
-                f"number, and fail on the first that is none; write {as_text} to compare texts, or "
-                f"try_cast({text} AS {as_number}) to compare numbers"
+                f"number, and fail on the first that is none; write CAST({number} AS STRING) to compare texts, or "
+                f"try_cast({text} AS {str(number.type).upper()}) to compare numbers"
             )
-
-
-def _is_number(text: str, type: Type) -> bool:
-    """Whether Spark reads a constant as a number to compare with one of this type."""
-    return (_WHOLE if type.is_integral else _NUMBER).fullmatch(text.strip()) is not None
-
-
-def _suggest_casts(number: Expr) -> tuple[str, str]:
-    """What to write for a number to compare texts, and the type in which strings compare with it."""
-    if not isinstance(number, Literal):
-        return f"CAST({number} AS STRING)", str(number.type).upper()
-    return (f"'{number}'", "BIGINT") if number.type.is_integral else (f"CAST({number} AS STRING)", "DOUBLE")
 
 
 def type_logic(op: str, args: Sequence[Expr]) -> Expr:

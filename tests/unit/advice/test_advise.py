@@ -165,6 +165,54 @@ def test_csv_too(tmp_path: Path) -> None:
     assert found.question.demand.hit_rate == pytest.approx(0.2 * 0.19, rel=0.15)
 
 
+TIMES = ["2026-01-05 09:30:02", "2026-01-05 09:30:02.5", "2026-01-05T09:30:03.250Z", "2026-01-05T10:30:04+01:00"]
+
+
+@pytest.mark.parametrize("end", ["json", "csv"])
+def test_times_that_are_text_are_read_as_spark_reads_them(tmp_path: Path, end: str) -> None:
+    """Whole seconds in the first file, fractions and zones in the second: four rows in two seconds."""
+    for part, times in enumerate((TIMES[:1], TIMES[1:])):
+        if end == "csv":
+            text = "\n".join(["ts,k", *(f"{time},7" for time in times)])
+        else:
+            text = "\n".join(json.dumps({"ts": time, "k": 7}) for time in times)
+        (tmp_path / f"{part}.{end}").write_text(text + "\n")
+    found = sj.advise(tmp_path, **{**GIVEN, "on": "l.k = r.k AND l.ts <= r.ts"})
+    assert found.question.demand.rates.left == pytest.approx(2)
+    assert found.question.sources["p"] == "10 matches in 16 pairs of the sample"
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (
+            ["2026-01-05 09:30:00", "09h30"],
+            "'ts' is there as string; expected a timestamp such as 2026-01-05T09:30:00Z, not '09h30'",
+        ),
+        ([1, 2], "'ts' is there as bigint; expected a timestamp: write it as one, or give schemas"),
+        (None, "the left file has no column 'ts'; expected one of k"),
+    ],
+)
+def test_a_time_of_another_type_is_refused_with_a_way_out(tmp_path: Path, times: Any, said: str) -> None:
+    rows = [{"k": 7}] if times is None else [{"ts": time} for time in times]
+    (tmp_path / "1.json").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(sj.StreamJoinError, match=said):
+        sj.advise(tmp_path, **{**GIVEN, "on": "l.k = r.k"})
+
+
+def test_files_of_other_columns_than_the_first_are_an_error_of_ours(tmp_path: Path) -> None:
+    for part, price in enumerate(("20", '"much"')):
+        (tmp_path / f"{part}.json").write_text(f'{{"ts": "2026-01-05 09:30:0{part}", "k": {price}}}\n')
+    with pytest.raises(sj.StreamJoinError, match="left: cannot read "):
+        sj.advise(tmp_path, **{**GIVEN, "on": "l.k = r.k"})
+
+
+def test_a_date_of_parquet_is_no_time(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ts": pa.array([1, 2], pa.date32())}), tmp_path / "days.parquet")
+    with pytest.raises(sj.StreamJoinError, match="'ts' is there as date; expected a timestamp: write"):
+        sj.advise(tmp_path / "days.parquet", **{**GIVEN, "on": "l.k = r.k"})
+
+
 def test_rows_that_match_near_each_other_in_time_are_found_there(tmp_path: Path) -> None:
     """An order is paid within ten seconds: one match a row, of 2 * 200 * 60 in the window."""
     rng = np.random.default_rng(4)

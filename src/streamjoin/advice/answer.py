@@ -182,10 +182,9 @@ class Advice:
         yield "Pass", f"join(..., layout={self.layout}), writeStream.{trigger}"
         busy = f"a micro-batch of {_seconds(self.interval)} takes {best.seconds:.2g} s on {_cores(self.machine.cores)}"
         if self.is_sustained:
-            yield (
-                "Sustained",
-                f"yes: {busy}; up to {self.headroom:,.{0 if self.headroom >= 10 else 1}f} times these rates",
-            )
+            kept_up = "yes" if best.leaves_headroom else "just, with little headroom"
+            times = f"{self.headroom:,.{0 if self.headroom >= 10 else 1}f}"
+            yield "Sustained", f"{kept_up}: {busy}; up to {times} times these rates"
         else:
             needed = f"; {_cores(self.needed_cores)} would" if self.needed_cores else ", nor would 4,096 cores"
             yield "Sustained", f"no: {busy}{needed}"
@@ -261,8 +260,7 @@ def answer(
 ) -> Advice:
     """The best layout and interval, and the others behind it."""
     degrees = [cells] if cells else list_degrees(machine.cores)
-    first = rank_layouts(question.plan, question.demand, machine, degrees, interval)[0]
-    chosen = interval or choose_interval(first.fixed, (first.seconds - first.fixed) / first.interval) or USUAL
+    chosen = interval or choose_interval(question.plan, question.demand, machine, degrees)
     best, *others = rank_layouts(question.plan, question.demand, machine, degrees, chosen)
     return Advice(question, machine, best, tuple(others), calibrated)
 

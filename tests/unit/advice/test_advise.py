@@ -16,7 +16,7 @@ import streamjoin as sj
 from streamjoin import reference
 from streamjoin.advice.answer import answer
 from streamjoin.advice.question import Running
-from streamjoin.model.choice import CLOSE, Machine, estimate_layout, rank_estimates
+from streamjoin.model.choice import CLOSE, INTERVALS, Machine, estimate_layout, rank_estimates
 from streamjoin.model.constants import Constants
 from streamjoin.spec.how import HOWS, How
 
@@ -326,6 +326,18 @@ def test_a_silent_stream_in_a_count_window_costs_nothing() -> None:
 def test_the_best_comes_first_at_the_interval_that_is_advised(rate: int) -> None:
     found = sj.advise(**{**GIVEN, "cores": 16}, rates=rate, p=1e-6)
     assert [found.best, *found.others] == rank_estimates([*found.others, found.best])
+
+
+@pytest.mark.parametrize("rate", [10, 100, 300, 500, 700, 800, 900, 950, 1_000])
+def test_the_advised_interval_leaves_headroom_or_none_does(rate: int) -> None:
+    ranges = {"x": (1, 10_000), "a": (1, 10_000)}
+    given = {**GIVEN, "on": "abs(l.x - r.a) <= 10", "window": sj.within("15 minutes"), "ranges": ranges}
+    found = sj.advise(**given, rates=rate)
+    at = {interval: sj.advise(**given, rates=rate, interval=f"{interval} s") for interval in INTERVALS}
+    roomy = [interval for interval, advice in at.items() if advice.best.seconds <= 0.8 * interval]
+    assert found.interval == min(roomy or [interval for interval, advice in at.items() if advice.is_sustained])
+    assert ("Sustained     yes: " in str(found)) == bool(roomy)
+    assert ("Sustained     just, with little headroom: " in str(found)) == (not roomy)
 
 
 def test_of_layouts_that_take_as_long_the_one_with_fewer_cells_is_advised() -> None:

@@ -27,6 +27,9 @@ from streamjoin.table import to_html
 RIGHT = 1.1
 """A running layout that takes at most so many times the seconds of the best one is right."""
 
+ONE_A_YEAR = 1 / (365 * 86_400)
+"""Results per second: fewer are none."""
+
 _LIMITS = {
     "fixed": "Spark's fixed cost of a micro-batch",
     "rows": "reading, packing and storing rows",
@@ -188,10 +191,10 @@ class Advice:
         else:
             needed = f"; {_cores(self.needed_cores)} would" if self.needed_cores else ", nor would 4,096 cores"
             yield "Sustained", f"no: {busy}{needed}"
-        if self.smallest is not None:
+        if self.smallest is not None and len({e.layout.cells for e in (best, *self.others)}) > 1:
             cells = self.smallest.layout.cells
             yield "Least degree", f"{cells} cell{'s' * (cells > 1)} would do: {self.smallest.layout}"
-        yield "Results", f"{_number(self.output_rate)} per second"
+        yield "Results", f"{_number(self.output_rate if self.output_rate >= ONE_A_YEAR else 0)} per second"
         examined = self.comparisons_per_second * demand.narrowing.candidates
         yield (
             "Comparisons",
@@ -203,9 +206,9 @@ class Advice:
         yield "Limited by", f"{_LIMITS[best.limit]} ({self._share_of_limit():.0%} of a micro-batch's seconds)"
         if self.runner_up is not None:
             other = self.runner_up
-            more = other.seconds / best.seconds - 1
-            state = other.state_bytes / best.state_bytes - 1
-            yield "Runner-up", f"{other.layout}: {more:+.0%} seconds a micro-batch, {state:+.0%} state"
+            seconds = _compare(other.seconds, best.seconds, "seconds a micro-batch") or "as fast"
+            state = _compare(other.state_bytes, best.state_bytes, "state") or "as much state"
+            yield "Runner-up", f"{other.layout}: {seconds}, {state}"
         if self.question.running is not None:
             yield "Running", self._describe_running()
         rates = f"{_number(demand.rates.left)} and {_number(demand.rates.right)}"
@@ -269,6 +272,16 @@ def _seconds(interval: float) -> str:
     if interval < 1:
         return f"{interval * 1000:.0f} milliseconds"
     return f"{interval:g} second{'s' * (interval != 1)}"
+
+
+def _compare(value: float, best: float, what: str) -> str:
+    """How much more or less of something; nothing where it is about as much.
+
+    >>> _compare(110, 100, "state"), _compare(100.4, 100, "state")
+    ('+10% state', '')
+    """
+    more = round(100 * (value / best - 1)) if best else 0
+    return f"{more:+}% {what}" if more else ""
 
 
 def _cores(count: int) -> str:

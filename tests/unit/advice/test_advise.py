@@ -328,6 +328,20 @@ def test_the_best_comes_first_at_the_interval_that_is_advised(rate: int) -> None
     assert [found.best, *found.others] == rank_estimates([*found.others, found.best])
 
 
+def test_the_page_says_nothing_that_is_next_to_nothing() -> None:
+    given = {"on": "l.sym = r.sym", "window": sj.within("1 minute"), "ranges": {"sym": 500}, "cores": 2}
+    page = str(sj.advise(**given, how="left_anti", rates=20_000, calibration="none"))
+    assert "Results       0 per second" in page
+    seldom = str(sj.advise(**{**GIVEN, "window": sj.within("1 second")}, rates=1, p=1e-6))
+    assert "Results       2e-06 per second" in seldom
+    assert "Runner-up     Scale(2): as fast, as much state" in seldom
+
+
+def test_the_least_degree_is_left_out_where_the_cells_are_given() -> None:
+    assert "Least degree" in str(sj.advise(**GIVEN, rates=1000, p=1e-5))
+    assert "Least degree" not in str(sj.advise(**GIVEN, rates=1000, p=1e-5, cells=3))
+
+
 @pytest.mark.parametrize("rate", [10, 100, 300, 500, 700, 800, 900, 950, 1_000])
 def test_the_advised_interval_leaves_headroom_or_none_does(rate: int) -> None:
     ranges = {"x": (1, 10_000), "a": (1, 10_000)}

@@ -274,16 +274,22 @@ def test_whether_the_running_layout_and_interval_are_right(running: Running, lay
         ({"p": 0.1, "rates": 1, "interval": "0 s"}, "interval: got '0 s'"),
         ({"p": 0.1, "rates": 1, "window": None}, "window: expected one"),
         ({"p": 0.1, "rates": 1, "calibration": "mine"}, "calibration: got 'mine'"),
-        ({"rates": 1, "ranges": {"x": (1, 2)}}, "ranges: got None for r.a"),
+        ({"rates": 1, "ranges": {"x": (1, 2)}}, "none is given for r.a; expected its .* such as ranges={"),
         ({"rates": 1, "on": "l.x * r.a < 3", "ranges": {"x": (1, 2)}}, "does not follow from them"),
         ({"rates": 1, "p": 0.1, "on": "l.ts < r.ts + INTERVAL 1 DAY"}, "taken to be numbers"),
         ({"left": 3}, "left, right: got 3"),
+        ({"left": "ja/none", "right": Path("x")}, "left: there is no file or directory 'ja/none', and it is no schema"),
         ({"left": "x INT", "right": Path("x.parquet")}, "expected both of one kind"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_answered_is_refused_with_what_to_give(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(sj.StreamJoinError, match=said.replace("(", r"\(")):
         sj.advise(**{**GIVEN, **arguments})
+
+
+def test_a_schema_may_be_longer_than_a_file_name() -> None:
+    columns = ", ".join(f"column{number} STRING" for number in range(100))
+    assert sj.advise(f"{SCHEMAS['left']}, {columns}", SCHEMAS["right"], **GIVEN, rates=1, p=0.1).is_sustained
 
 
 def test_samples_that_never_meet_are_refused(tmp_path: Path) -> None:

@@ -183,6 +183,7 @@ class Advice:
         demand, best = self.question.demand, self.best
         trigger = f'trigger(processingTime="{_seconds(self.interval)}")'
         yield "Pass", f"join(..., layout={self.layout}), writeStream.{trigger}"
+        yield "Or in a shell", f'streamjoin run ... --layout "{self.layout}" --trigger "{_seconds(self.interval)}"'
         busy = f"a micro-batch of {_seconds(self.interval)} takes {best.seconds:.2g} s on {_cores(self.machine.cores)}"
         if self.is_sustained:
             kept_up = "yes" if best.leaves_headroom else "just, with little headroom"

@@ -24,7 +24,8 @@ from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.spec.window import Window
 
-_FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".orc": "orc", ".feather": "feather", ".arrow": "feather"}
+_TEXTS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_FORMATS = {**_TEXTS, ".orc": "orc", ".feather": "feather", ".arrow": "feather"}
 
 
 def sample_files(
@@ -68,7 +69,7 @@ def _open(named: str, path: Path, time: str) -> Any:
     format = _FORMATS.get(inside.suffix.lower(), "parquet")
     with _refusing(named, path):
         dataset = ds.dataset(path, format=format)
-    found = find_time(named, dataset.schema, time, is_text=format in ("csv", "json"))
+    found = find_time(named, dataset.schema, time, is_text=format in _TEXTS.values())
     return ds.dataset(path, format=format, schema=_set_time(dataset.schema, time, found.type))
 
 

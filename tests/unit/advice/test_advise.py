@@ -168,7 +168,7 @@ def test_csv_too(tmp_path: Path) -> None:
 TIMES = ["2026-01-05 09:30:02", "2026-01-05 09:30:02.5", "2026-01-05T09:30:03.250Z", "2026-01-05T10:30:04+01:00"]
 
 
-@pytest.mark.parametrize("end", ["json", "csv"])
+@pytest.mark.parametrize("end", ["json", "ndjson", "csv"])
 def test_times_that_are_text_are_read_as_spark_reads_them(tmp_path: Path, end: str) -> None:
     """Whole seconds in the first file, fractions and zones in the second: four rows in two seconds."""
     for part, times in enumerate((TIMES[:1], TIMES[1:])):

@@ -8,7 +8,7 @@ import click
 from streamjoin.aggregate import aggregate
 from streamjoin.asof import asof
 from streamjoin.cli.layout import parse_layout
-from streamjoin.cli.window import check_window, parse_window
+from streamjoin.cli.window import parse_window
 from streamjoin.join import join
 from streamjoin.spec.duration import microseconds
 from streamjoin.spec.how import how_of
@@ -47,7 +47,6 @@ def read_verb(o: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]
             "allow_exact_matches": not o["no_exact"],
         }
     arguments["window"] = parse_window(o)
-    check_window(arguments["window"], o["on"], arguments["time"])
     if verb is aggregate:
         _refuse(o, ("select",), "not with --aggregate, which names the columns of the result")
         return aggregate, arguments | {"select": split_commas(o["aggregate"])}

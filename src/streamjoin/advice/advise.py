@@ -1,6 +1,6 @@
 """The verb: from what a user knows of a join to advice on it."""
 
-import os
+import os.path
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from streamjoin.operators.types import Schema
 from streamjoin.predicate import On
 from streamjoin.spec.duration import Duration, microseconds
 from streamjoin.spec.how import How, how_of
-from streamjoin.spec.side import SIDES, Side
+from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.spec.window import Window
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _read(
     """The plan, what sampled rows tell, and the columns, as far as the inputs say."""
     from streamjoin.advice.question import assume_schemas, understand
 
-    kinds = {side: _kind(given) for side, given in inputs.items()}
+    kinds = {side: _kind(NAMED[side], given) for side, given in inputs.items()}
     if len({*kinds.values()}) > 1:
         raise StreamJoinError(f"left is {kinds['l']} and right is {kinds['r']}: expected both of one kind")
     match kinds["l"]:
@@ -194,12 +194,15 @@ def _read(
             return plan, measure_sample(plan, rows), None
 
 
-def _kind(given: Any) -> str:
+def _kind(named: str, given: Any) -> str:
     if given is None:
         return "nothing"
-    if isinstance(given, Path) or (isinstance(given, str) and Path(given).exists()):
+    if isinstance(given, Path) or (isinstance(given, str) and os.path.exists(given)):  # noqa: PTH110 (long schemas)
         return "a file"
-    if isinstance(given, str | Mapping):
+    if isinstance(given, str):
+        _check_schema(named, given)
+        return "a schema"
+    if isinstance(given, Mapping):
         return "a schema"
     if hasattr(given, "isStreaming") and hasattr(given, "selectExpr"):
         if given.isStreaming:
@@ -211,6 +214,15 @@ def _kind(given: Any) -> str:
     raise StreamJoinError(
         f"left, right: got {given!r}; expected batch DataFrames, files, or schemas such as 'ts TIMESTAMP, x INT'"
     )
+
+
+def _check_schema(named: str, given: str) -> None:
+    try:
+        Schema.from_ddl(given)
+    except StreamJoinError as error:
+        raise StreamJoinError(
+            f"{named}: there is no file or directory {given!r}, and it is no schema such as 'ts TIMESTAMP, x INT'"
+        ) from error
 
 
 def _is_query(given: Any) -> bool:

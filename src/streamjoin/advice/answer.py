@@ -27,6 +27,9 @@ from streamjoin.table import to_html
 RIGHT = 1.1
 """A running layout that takes at most so many times the seconds of the best one is right."""
 
+ONE_A_YEAR = 1 / (365 * 86_400)
+"""Results per second: fewer are none."""
+
 _LIMITS = {
     "fixed": "Spark's fixed cost of a micro-batch",
     "rows": "reading, packing and storing rows",
@@ -180,19 +183,19 @@ class Advice:
         demand, best = self.question.demand, self.best
         trigger = f'trigger(processingTime="{_seconds(self.interval)}")'
         yield "Pass", f"join(..., layout={self.layout}), writeStream.{trigger}"
+        yield "Or in a shell", f'streamjoin run ... --layout "{self.layout}" --trigger "{_seconds(self.interval)}"'
         busy = f"a micro-batch of {_seconds(self.interval)} takes {best.seconds:.2g} s on {_cores(self.machine.cores)}"
         if self.is_sustained:
-            yield (
-                "Sustained",
-                f"yes: {busy}; up to {self.headroom:,.{0 if self.headroom >= 10 else 1}f} times these rates",
-            )
+            kept_up = "yes" if best.leaves_headroom else "just, with little headroom"
+            times = f"{self.headroom:,.{0 if self.headroom >= 10 else 1}f}"
+            yield "Sustained", f"{kept_up}: {busy}; up to {times} times these rates"
         else:
             needed = f"; {_cores(self.needed_cores)} would" if self.needed_cores else ", nor would 4,096 cores"
             yield "Sustained", f"no: {busy}{needed}"
-        if self.smallest is not None:
+        if self.smallest is not None and len({e.layout.cells for e in (best, *self.others)}) > 1:
             cells = self.smallest.layout.cells
             yield "Least degree", f"{cells} cell{'s' * (cells > 1)} would do: {self.smallest.layout}"
-        yield "Results", f"{_number(self.output_rate)} per second"
+        yield "Results", f"{_number(self.output_rate if self.output_rate >= ONE_A_YEAR else 0)} per second"
         examined = self.comparisons_per_second * demand.narrowing.candidates
         yield (
             "Comparisons",
@@ -204,9 +207,9 @@ class Advice:
         yield "Limited by", f"{_LIMITS[best.limit]} ({self._share_of_limit():.0%} of a micro-batch's seconds)"
         if self.runner_up is not None:
             other = self.runner_up
-            more = other.seconds / best.seconds - 1
-            state = other.state_bytes / best.state_bytes - 1
-            yield "Runner-up", f"{other.layout}: {more:+.0%} seconds a micro-batch, {state:+.0%} state"
+            seconds = _compare(other.seconds, best.seconds, "seconds a micro-batch") or "as fast"
+            state = _compare(other.state_bytes, best.state_bytes, "state") or "as much state"
+            yield "Runner-up", f"{other.layout}: {seconds}, {state}"
         if self.question.running is not None:
             yield "Running", self._describe_running()
         rates = f"{_number(demand.rates.left)} and {_number(demand.rates.right)}"
@@ -261,8 +264,7 @@ def answer(
 ) -> Advice:
     """The best layout and interval, and the others behind it."""
     degrees = [cells] if cells else list_degrees(machine.cores)
-    first = rank_layouts(question.plan, question.demand, machine, degrees, interval)[0]
-    chosen = interval or choose_interval(first.fixed, (first.seconds - first.fixed) / first.interval) or USUAL
+    chosen = interval or choose_interval(question.plan, question.demand, machine, degrees)
     best, *others = rank_layouts(question.plan, question.demand, machine, degrees, chosen)
     return Advice(question, machine, best, tuple(others), calibrated)
 
@@ -271,6 +273,16 @@ def _seconds(interval: float) -> str:
     if interval < 1:
         return f"{interval * 1000:.0f} milliseconds"
     return f"{interval:g} second{'s' * (interval != 1)}"
+
+
+def _compare(value: float, best: float, what: str) -> str:
+    """How much more or less of something; nothing where it is about as much.
+
+    >>> _compare(110, 100, "state"), _compare(100.4, 100, "state")
+    ('+10% state', '')
+    """
+    more = round(100 * (value / best - 1)) if best else 0
+    return f"{more:+}% {what}" if more else ""
 
 
 def _cores(count: int) -> str:

@@ -1,6 +1,7 @@
 """Rows of both inputs out of files, without Spark: keys are computed by the plain meaning of expressions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from streamjoin.advice.question import understand
 from streamjoin.advice.sample import SAMPLE_ROWS, Sampled, measure_sample
+from streamjoin.advice.times import find_time, to_timestamps
 from streamjoin.errors import StreamJoinError
 from streamjoin.local.intake import to_key
 from streamjoin.operators.onesided import evaluate_column, read_schema
@@ -22,24 +24,28 @@ from streamjoin.spec.how import How
 from streamjoin.spec.side import NAMED, SIDES, Side
 from streamjoin.spec.window import Window
 
-_FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".orc": "orc", ".feather": "feather", ".arrow": "feather"}
+_TEXTS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_FORMATS = {**_TEXTS, ".orc": "orc", ".feather": "feather", ".arrow": "feather"}
 
 
 def sample_files(
     paths: Mapping[Side, Any], on: On, window: Window | None, time: tuple[str, str], how: How
 ) -> tuple[Plan, Sampled]:
     """The plan of a join of files, and what a stretch of their rows tells."""
-    found = {side: _open(NAMED[side], Path(paths[side])) for side in SIDES}
     names = dict(zip(SIDES, time, strict=True))
-    schemas = {side: read_schema(dataset.schema) for side, dataset in found.items()}
+    found = {side: _open(NAMED[side], Path(paths[side]), names[side]) for side in SIDES}
+    times = {side: _read_times(NAMED[side], paths[side], found[side], names[side]) for side in SIDES}
+    schemas = {side: read_schema(_set_time(found[side].schema, names[side], times[side].type)) for side in SIDES}
     plan = understand(on, schemas, window, how, time)
-    times = {side: _read_times(NAMED[side], found[side], names[side]) for side in SIDES}
-    start, end = find_stretch({side: column.drop_null().to_numpy() for side, column in times.items()})
+    counts = {side: times[side].view(pa.int64()) for side in SIDES}
+    start, end = find_stretch({side: column.drop_null().to_numpy() for side, column in counts.items()})
     rows = {}
     for side in SIDES:
-        inside = pc.fill_null(pc.and_(pc.greater_equal(times[side], start), pc.less_equal(times[side], end)), False)
-        at = np.flatnonzero(inside.to_numpy(zero_copy_only=False))
-        rows[side] = _to_rows(plan, side, found[side].take(pa.array(at)), times[side].take(pa.array(at)).to_numpy())
+        inside = pc.fill_null(pc.and_(pc.greater_equal(counts[side], start), pc.less_equal(counts[side], end)), False)
+        at = pa.array(np.flatnonzero(inside.to_numpy(zero_copy_only=False)))
+        with _refusing(NAMED[side], paths[side]):
+            table = found[side].take(at)
+        rows[side] = _to_rows(plan, side, table, names[side], times[side].take(at))
     return plan, measure_sample(plan, rows)
 
 
@@ -57,25 +63,36 @@ def find_stretch(times: Mapping[Side, NDArray[np.int64]]) -> tuple[int, int]:
     return begin, begin + length
 
 
-def _open(named: str, path: Path) -> Any:
+def _open(named: str, path: Path, time: str) -> Any:
+    """The rows of a file or directory, the column of event times as `to_timestamps` reads it."""
     inside = path if path.is_file() else next((p for p in sorted(path.rglob("[!._]*")) if p.is_file()), path)
+    format = _FORMATS.get(inside.suffix.lower(), "parquet")
+    with _refusing(named, path):
+        dataset = ds.dataset(path, format=format)
+    found = find_time(named, dataset.schema, time, is_text=format in _TEXTS.values())
+    return ds.dataset(path, format=format, schema=_set_time(dataset.schema, time, found.type))
+
+
+def _read_times(named: str, path: Any, dataset: Any, name: str) -> pa.Array:
+    with _refusing(named, path):
+        column = dataset.to_table(columns=[name]).column(0)
+    return to_timestamps(named, name, column)
+
+
+@contextmanager
+def _refusing(named: str, path: Any) -> Iterator[None]:
     try:
-        return ds.dataset(path, format=_FORMATS.get(inside.suffix.lower(), "parquet"))
+        yield
     except (OSError, pa.ArrowInvalid) as error:
         raise StreamJoinError(f"{named}: cannot read {path}: {error}") from error
 
 
-def _read_times(named: str, dataset: Any, name: str) -> pa.Array:
-    if name not in dataset.schema.names or not pa.types.is_timestamp(dataset.schema.field(name).type):
-        raise StreamJoinError(
-            f"time: the {named} file has no timestamp {name!r}; expected one of "
-            f"{', '.join(f.name for f in dataset.schema if pa.types.is_timestamp(f.type)) or 'none is there'}"
-        )
-    column = dataset.to_table(columns=[name]).column(0)
-    return pc.cast(column, pa.timestamp("us", tz=column.type.tz)).combine_chunks().view(pa.int64())
+def _set_time(schema: pa.Schema, name: str, type: pa.DataType) -> pa.Schema:
+    return schema.set(schema.get_field_index(name), schema.field(name).with_type(type))
 
 
-def _to_rows(plan: Plan, side: Side, table: pa.Table, time: NDArray[np.int64]) -> Rows:
-    columns = [column.combine_chunks() for column in table.columns]
+def _to_rows(plan: Plan, side: Side, table: pa.Table, name: str, times: pa.Array) -> Rows:
+    columns = [times if of == name else table.column(of).combine_chunks() for of in table.schema.names]
     payload = pa.RecordBatch.from_arrays(columns, names=table.schema.names)
-    return Rows(time, tuple(to_key(evaluate_column(key, payload), key.type) for key in plan.keys[side]), payload)
+    keys = tuple(to_key(evaluate_column(key, payload), key.type) for key in plan.keys[side])
+    return Rows(times.view(pa.int64()).to_numpy(), keys, payload)

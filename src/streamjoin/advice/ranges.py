@@ -60,9 +60,11 @@ def _find_range(key: Key, ranges: Ranges) -> "Range | int":
         return found
     if isinstance(found, tuple | list) and len(found) == 2 and found[0] < found[1]:
         return float(found[0]), float(found[1])
+    name = str(key.arg) if column is None else ".".join(column.path)
+    got = f"none is given for {key.arg}" if found is None else f"got {found!r} for {key.arg}"
     raise StreamJoinError(
-        f"ranges: got {found!r} for {key.arg}; expected its least and greatest value, such as "
-        f'ranges={{"{key.arg}": (1, 10000)}}, or the number of its keys'
+        f'ranges: {got}; expected its least and greatest value, such as ranges={{"{name}": (1, 10000)}}, or the number '
+        "of its keys"
     )
 
 

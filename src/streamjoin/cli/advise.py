@@ -82,7 +82,7 @@ def advise(calibrate: bool, as_json: bool, plot: Path | None, **o: Any) -> None:
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:
-        console.print(escape(str(found)), highlight=False, soft_wrap=True)
+        console.print(escape(to_options(str(found))), highlight=False, soft_wrap=True)
     if plot is not None:
         console.print(f"\ndrawn in {plot}", highlight=False, soft_wrap=True)
 

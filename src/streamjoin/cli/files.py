@@ -15,7 +15,7 @@ from rich.console import Console
 from streamjoin.cli.ddl import parse_ddl
 from streamjoin.cli.display import Monitor
 from streamjoin.cli.heartbeat import Heartbeat, find_zoned
-from streamjoin.cli.inputs import KAFKA, is_topic
+from streamjoin.cli.inputs import KAFKA, Directory, is_topic
 from streamjoin.cli.late import check_sink, split_into
 from streamjoin.cli.quiet import reason
 from streamjoin.cli.remember import RUN_FILE, Remembered, find_checkpoint, has_begun
@@ -232,7 +232,8 @@ class FileJoin:
                 declared = parse_ddl(f"--{named}-schema", given) if given else known or inferring.load(path).schema
                 frame = self._read(spark, path, format, declared)
         except (PySparkException, Py4JError) as error:
-            raise StreamJoinError(f"--{named}: cannot read {path} as {format}: {reason(error)}") from error
+            hint = Directory(named, path).suggest_format(format) if self.out_format else ""
+            raise StreamJoinError(f"--{named}: cannot read {path} as {format}: {reason(error)}{hint}") from error
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema.fields)
         remembered = " (as at the first start)" if first and not given else ""
         console.print(f"{named:<5} {path}: {columns}{remembered}", highlight=False, soft_wrap=True)

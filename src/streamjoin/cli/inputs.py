@@ -60,8 +60,15 @@ class Directory:
         """The format that most files are of, by their extensions; None where that does not tell."""
         if (self._place / "_delta_log").is_dir():
             return DELTA
-        found = Counter(format for path in self.files() if (format := _read_extension(path)))
+        found = Counter(format for path in self.files() if (format := _EXTENSIONS.get(_read_extension(path))))
         return found.most_common(1)[0][0] if found else None
+
+    def suggest_format(self, given: str) -> str:
+        """What to say where files cannot be read in the format that was given, and their names tell another."""
+        if not self.is_local or (guessed := self.guess_format()) in (None, DELTA, given):
+            return ""
+        ends = (end for path in self.files() if _EXTENSIONS.get(end := _read_extension(path)) == guessed)
+        return f"; the files end in {next(ends)}: leave out --format"
 
 
 def find_table(path: str) -> str | None:
@@ -114,13 +121,13 @@ def find_format(directory: Directory, given: str | None, *, has_schema: bool, kn
     raise StreamJoinError(f"--{directory.named}: {what}{example}: give --format, one of {', '.join(FORMATS)}")
 
 
-def _read_extension(path: Path) -> str | None:
-    """The format that a name tells.
+def _read_extension(path: Path) -> str:
+    """How a name ends, but for a compression.
 
     >>> _read_extension(Path("part-0.json.gz")), _read_extension(Path("part-0.snappy.parquet"))
-    ('json', 'parquet')
+    ('.json', '.parquet')
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     while suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
-    return _EXTENSIONS.get(suffixes[-1]) if suffixes else None
+    return suffixes[-1] if suffixes else ""

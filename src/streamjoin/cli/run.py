@@ -23,6 +23,7 @@ from streamjoin.cli.inputs import (
 from streamjoin.cli.onspark import DASHBOARD, MASTER, PARTITIONS, VERBOSE, Manual, need_spark, run_on_spark
 from streamjoin.cli.places import check_places
 from streamjoin.cli.remember import Remembered, find_checkpoint, is_remote, recall
+from streamjoin.cli.window import check_window
 from streamjoin.cli.words import to_options
 from streamjoin.errors import StreamJoinError
 from streamjoin.paths import to_absolute
@@ -162,6 +163,8 @@ def run(
                 "or --asof: in other joins nothing waits"
             )
         check_durations("--trigger", o["trigger"])
+        if not o["asof"]:
+            check_window(arguments["window"], o["on"], arguments["time"])
         check_places(o)
         formats = _find_formats(o)
         _check_late(o, formats[0])

@@ -2,6 +2,8 @@
 
 import re
 
+NO_WINDOW = "no window: give --within, --between, --tumbling or --last, or time bounds in --on"
+
 _OPTIONS = (
     (r"set spark\.sql\.shuffle\.partitions to (\d+) and take layout=", r"give --partitions \1 and --layout "),
     (r'say spark\.conf\.set\("spark\.sql\.shuffle\.partitions", (\d+)\)', r"give --partitions \1"),
@@ -11,10 +13,21 @@ _OPTIONS = (
     (r"give p=, the share of them, or ranges= of uniform values, or as left and right batch DataFrames or files",
      "give -p, the share of them, or --range of uniform values, or as --left and --right files"),
     (r"give left= and right= as schemas", "give --left and --right as schemas"),
+    (r"Give p=, or samples of both inputs", "Give -p, or files to sample as --left and --right"),
+    (r'^window: expected one such as within\("15 minutes"\), or time bounds in `on`', NO_WINDOW),
+    (r"^window: (?=.* counts rows)", "--last: "),
+    (r"give window=", "give --within, --between or --tumbling"),
+    (r'ranges=\{"(.+?)": \((\d+), (\d+)\)\}', r"--range \1=\2,\3"),
+    (r"(?<![.\w])p=(?![\w.])", "-p"),
+    (r"(?<![.\w])rates=(?![\w.])", "--rate"),
+    (r"(?<![.\w])row_bytes=(?![\w.])", "--row-bytes"),
+    (r", or a datetime\.timedelta", ""),
     (r"an argument names", "--kafka-config names"),
     (r"^p:", "-p:"),
+    (r"^rates:", "--rate:"),
+    (r"^ranges:", "--range:"),
     (r"^config:", "--kafka-config:"),
-    (r"^(time|delay|how|layout|select|window|on):", r"--\1:"),
+    (r"^(time|delay|how|layout|select|on|by|left|right|interval|within|between|tumbling|last):", r"--\1:"),
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Which layout and interval serve a join for least, by what the model says of each."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -51,6 +51,11 @@ class Estimate:
     def is_sustained(self) -> bool:
         """Whether a micro-batch is done when the next one is due."""
         return self.seconds <= self.interval
+
+    @property
+    def leaves_headroom(self) -> bool:
+        """Whether a micro-batch takes at most `HEADROOM` of its interval."""
+        return self.seconds <= HEADROOM * self.interval
 
     @property
     def latency(self) -> float:
@@ -147,33 +152,47 @@ def rank_layouts(
     plan: Plan, demand: Demand, machine: Machine, degrees: Iterable[int], interval: float | None = None
 ) -> list[Estimate]:
     """Estimates of all layouts of these numbers of cells, the best first."""
-    return rank_estimates(
-        estimate_layout(layout, plan, demand, machine, interval or USUAL)
+    return rank_estimates(_estimate_layouts(plan, demand, machine, degrees, interval or USUAL))
+
+
+def _estimate_layouts(
+    plan: Plan, demand: Demand, machine: Machine, degrees: Iterable[int], interval: float
+) -> list[Estimate]:
+    return [
+        estimate_layout(layout, plan, demand, machine, interval)
         for cells in degrees
         for layout in list_layouts(cells, plan, demand.narrowing)
-    )
+    ]
 
 
 def rank_estimates(estimates: Iterable[Estimate]) -> list[Estimate]:
     """The best first: it takes the fewest seconds for a micro-batch; of about as few, the fewest of a core's."""
-    left, ranked = sorted(estimates, key=lambda estimate: estimate.seconds), list[Estimate]()
+    left, ranked = list(estimates), list[Estimate]()
     while left:
-        close = [e for e in left if e.seconds <= CLOSE * left[0].seconds]
-        ranked.append(min(close, key=lambda e: (float(f"{e.core_seconds:.2g}"), e.seconds, e.layout.cells)))
+        ranked.append(_find_best(left))
         left.remove(ranked[-1])
     return ranked
 
 
-def choose_interval(fixed: float, work: float) -> float | None:
-    """The shortest interval, of those that people write, that leaves headroom, or else that is kept up with.
+def _find_best(estimates: Collection[Estimate]) -> Estimate:
+    least = min(estimate.seconds for estimate in estimates)
+    close = (e for e in estimates if e.seconds <= CLOSE * least)
+    return min(close, key=lambda e: (float(f"{e.core_seconds:.2g}"), e.seconds, e.layout.cells))
 
-    A micro-batch takes `fixed` seconds and `work` for each second of its interval; None where no interval would do.
 
-    >>> choose_interval(0.5, 0.1), choose_interval(0.5, 0.7), choose_interval(0.5, 0.9), choose_interval(0.5, 1.0)
-    (1.0, 5.0, 5.0, None)
+def choose_interval(plan: Plan, demand: Demand, machine: Machine, degrees: Collection[int]) -> float:
+    """The shortest interval, of those that people write, at which the best layout leaves headroom.
+
+    Where none does, the shortest that is kept up with, or else `USUAL`.
     """
-    kept_up = [interval for interval in INTERVALS if fixed + work * interval <= interval]
-    return next((i for i in kept_up if fixed + work * i <= HEADROOM * i), kept_up[0] if kept_up else None)
+    kept_up = []
+    for interval in INTERVALS:
+        best = _find_best(_estimate_layouts(plan, demand, machine, degrees, interval))
+        if best.leaves_headroom:
+            return interval
+        if best.is_sustained:
+            kept_up.append(interval)
+    return kept_up[0] if kept_up else USUAL
 
 
 def list_degrees(cores: int) -> list[int]:

@@ -16,7 +16,7 @@ import streamjoin as sj
 from streamjoin import reference
 from streamjoin.advice.answer import answer
 from streamjoin.advice.question import Running
-from streamjoin.model.choice import CLOSE, Machine, estimate_layout, rank_estimates
+from streamjoin.model.choice import CLOSE, INTERVALS, Machine, estimate_layout, rank_estimates
 from streamjoin.model.constants import Constants
 from streamjoin.spec.how import HOWS, How
 
@@ -165,6 +165,54 @@ def test_csv_too(tmp_path: Path) -> None:
     assert found.question.demand.hit_rate == pytest.approx(0.2 * 0.19, rel=0.15)
 
 
+TIMES = ["2026-01-05 09:30:02", "2026-01-05 09:30:02.5", "2026-01-05T09:30:03.250Z", "2026-01-05T10:30:04+01:00"]
+
+
+@pytest.mark.parametrize("end", ["json", "ndjson", "csv"])
+def test_times_that_are_text_are_read_as_spark_reads_them(tmp_path: Path, end: str) -> None:
+    """Whole seconds in the first file, fractions and zones in the second: four rows in two seconds."""
+    for part, times in enumerate((TIMES[:1], TIMES[1:])):
+        if end == "csv":
+            text = "\n".join(["ts,k", *(f"{time},7" for time in times)])
+        else:
+            text = "\n".join(json.dumps({"ts": time, "k": 7}) for time in times)
+        (tmp_path / f"{part}.{end}").write_text(text + "\n")
+    found = sj.advise(tmp_path, **{**GIVEN, "on": "l.k = r.k AND l.ts <= r.ts"})
+    assert found.question.demand.rates.left == pytest.approx(2)
+    assert found.question.sources["p"] == "10 matches in 16 pairs of the sample"
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (
+            ["2026-01-05 09:30:00", "09h30"],
+            "'ts' is there as string; expected a timestamp such as 2026-01-05T09:30:00Z, not '09h30'",
+        ),
+        ([1, 2], "'ts' is there as bigint; expected a timestamp: write it as one, or give schemas"),
+        (None, "the left file has no column 'ts'; expected one of k"),
+    ],
+)
+def test_a_time_of_another_type_is_refused_with_a_way_out(tmp_path: Path, times: Any, said: str) -> None:
+    rows = [{"k": 7}] if times is None else [{"ts": time} for time in times]
+    (tmp_path / "1.json").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(sj.StreamJoinError, match=said):
+        sj.advise(tmp_path, **{**GIVEN, "on": "l.k = r.k"})
+
+
+def test_files_of_other_columns_than_the_first_are_an_error_of_ours(tmp_path: Path) -> None:
+    for part, price in enumerate(("20", '"much"')):
+        (tmp_path / f"{part}.json").write_text(f'{{"ts": "2026-01-05 09:30:0{part}", "k": {price}}}\n')
+    with pytest.raises(sj.StreamJoinError, match="left: cannot read "):
+        sj.advise(tmp_path, **{**GIVEN, "on": "l.k = r.k"})
+
+
+def test_a_date_of_parquet_is_no_time(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ts": pa.array([1, 2], pa.date32())}), tmp_path / "days.parquet")
+    with pytest.raises(sj.StreamJoinError, match="'ts' is there as date; expected a timestamp: write"):
+        sj.advise(tmp_path / "days.parquet", **{**GIVEN, "on": "l.k = r.k"})
+
+
 def test_rows_that_match_near_each_other_in_time_are_found_there(tmp_path: Path) -> None:
     """An order is paid within ten seconds: one match a row, of 2 * 200 * 60 in the window."""
     rng = np.random.default_rng(4)
@@ -226,16 +274,22 @@ def test_whether_the_running_layout_and_interval_are_right(running: Running, lay
         ({"p": 0.1, "rates": 1, "interval": "0 s"}, "interval: got '0 s'"),
         ({"p": 0.1, "rates": 1, "window": None}, "window: expected one"),
         ({"p": 0.1, "rates": 1, "calibration": "mine"}, "calibration: got 'mine'"),
-        ({"rates": 1, "ranges": {"x": (1, 2)}}, "ranges: got None for r.a"),
+        ({"rates": 1, "ranges": {"x": (1, 2)}}, "none is given for r.a; expected its .* such as ranges={"),
         ({"rates": 1, "on": "l.x * r.a < 3", "ranges": {"x": (1, 2)}}, "does not follow from them"),
         ({"rates": 1, "p": 0.1, "on": "l.ts < r.ts + INTERVAL 1 DAY"}, "taken to be numbers"),
         ({"left": 3}, "left, right: got 3"),
+        ({"left": "ja/none", "right": Path("x")}, "left: there is no file or directory 'ja/none', and it is no schema"),
         ({"left": "x INT", "right": Path("x.parquet")}, "expected both of one kind"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_answered_is_refused_with_what_to_give(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(sj.StreamJoinError, match=said.replace("(", r"\(")):
         sj.advise(**{**GIVEN, **arguments})
+
+
+def test_a_schema_may_be_longer_than_a_file_name() -> None:
+    columns = ", ".join(f"column{number} STRING" for number in range(100))
+    assert sj.advise(f"{SCHEMAS['left']}, {columns}", SCHEMAS["right"], **GIVEN, rates=1, p=0.1).is_sustained
 
 
 def test_samples_that_never_meet_are_refused(tmp_path: Path) -> None:
@@ -278,6 +332,32 @@ def test_a_silent_stream_in_a_count_window_costs_nothing() -> None:
 def test_the_best_comes_first_at_the_interval_that_is_advised(rate: int) -> None:
     found = sj.advise(**{**GIVEN, "cores": 16}, rates=rate, p=1e-6)
     assert [found.best, *found.others] == rank_estimates([*found.others, found.best])
+
+
+def test_the_page_says_nothing_that_is_next_to_nothing() -> None:
+    given = {"on": "l.sym = r.sym", "window": sj.within("1 minute"), "ranges": {"sym": 500}, "cores": 2}
+    page = str(sj.advise(**given, how="left_anti", rates=20_000, calibration="none"))
+    assert "Results       0 per second" in page
+    seldom = str(sj.advise(**{**GIVEN, "window": sj.within("1 second")}, rates=1, p=1e-6))
+    assert "Results       2e-06 per second" in seldom
+    assert "Runner-up     Scale(2): as fast, as much state" in seldom
+
+
+def test_the_least_degree_is_left_out_where_the_cells_are_given() -> None:
+    assert "Least degree" in str(sj.advise(**GIVEN, rates=1000, p=1e-5))
+    assert "Least degree" not in str(sj.advise(**GIVEN, rates=1000, p=1e-5, cells=3))
+
+
+@pytest.mark.parametrize("rate", [10, 100, 300, 500, 700, 800, 900, 950, 1_000])
+def test_the_advised_interval_leaves_headroom_or_none_does(rate: int) -> None:
+    ranges = {"x": (1, 10_000), "a": (1, 10_000)}
+    given = {**GIVEN, "on": "abs(l.x - r.a) <= 10", "window": sj.within("15 minutes"), "ranges": ranges}
+    found = sj.advise(**given, rates=rate)
+    at = {interval: sj.advise(**given, rates=rate, interval=f"{interval} s") for interval in INTERVALS}
+    roomy = [interval for interval, advice in at.items() if advice.best.seconds <= 0.8 * interval]
+    assert found.interval == min(roomy or [interval for interval, advice in at.items() if advice.is_sustained])
+    assert ("Sustained     yes: " in str(found)) == bool(roomy)
+    assert ("Sustained     just, with little headroom: " in str(found)) == (not roomy)
 
 
 def test_of_layouts_that_take_as_long_the_one_with_fewer_cells_is_advised() -> None:

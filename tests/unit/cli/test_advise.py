@@ -30,6 +30,9 @@ def test_a_page() -> None:
     done = advise(*JOIN)
     assert done.exit_code == 0
     assert done.stdout.startswith("Pass ")
+    assert 'Or in a shell streamjoin run ... --layout "' in done.stdout
+    assert '" --trigger "' in done.stdout
+    assert "assumed; give --row-bytes)" in done.stdout
     assert "9,000 per second" in done.stdout  # 1000 * 500 * 1800 * 1e-5
     assert "those that ship; measure this machine's with: streamjoin advise --calibrate" in done.stdout
 
@@ -57,6 +60,16 @@ def test_a_picture(tmp_path: Path, name: str) -> None:
         (["--on=l.x = r.x", "--within=1s", "--rate=1", "--range=x"], "--range: got 'x'"),
         (["--within=1s"], "--on is missing"),
         (["--on=l.x = r.x", "--within=1s", "--rate=1"], "-p: how many pairs match is not known; give -p, "),
+        (
+            [*JOIN[:1], "--rate=1", "-p0.1"],
+            "no window: give --within, --between, --tumbling or --last, or time bounds",
+        ),
+        ([*JOIN[:3], "--range=x=1,9"], "--range: none is given for r.a; "),
+        ([*JOIN[:3], "--range=x=1,9"], "such as --range a=1,10000, or the number of its keys"),
+        ([*JOIN[1:3], "--on=l.x * r.a < 3", "--range=x=1,9"], "Give -p, or files to sample as --left and --right"),
+        ([*JOIN[:2], "-p0.1"], "--rate: expected rows per second"),
+        ([*JOIN, "--delay=10"], '\'10\' as a duration; expected text such as "15 minutes", "1 day 2 hours", "5s" or'),
+        ([*JOIN, "--left=ja/none"], "--left: there is no file or directory 'ja/none', and it is no schema"),
         ([*JOIN, "--on=l.s = upper(r.s)"], "\nWithout rows all columns are taken to be numbers: give --left"),
     ],
 )

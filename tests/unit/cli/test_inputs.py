@@ -1,14 +1,19 @@
 """What is wrong with the directories of a run is said before Spark starts."""
 
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from click.testing import CliRunner
+from pyspark.errors import PySparkException
+from rich.console import Console
 
 from streamjoin.cli.app import main
+from streamjoin.cli.files import FileJoin
 from streamjoin.cli.inputs import Directory, find_format
 from streamjoin.cli.remember import RUN_FILE, Remembered
 from streamjoin.errors import StreamJoinError
+from streamjoin.join import join
 
 RUN = ["run", "--right=quotes", "--on=l.x = r.x", "--within=1s", "--time=ts", "--delay=1 second", "--out=near"]
 
@@ -39,6 +44,32 @@ def put(*names: str) -> Directory:
 def test_extensions_tell_the_format(names: list[str], format: str) -> None:
     assert find_format(put(*names), None, has_schema=False) == format
     assert find_format(put(*names), "csv", has_schema=False) == "csv", "what is given goes before"
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "said"),
+    [
+        (["a.json", "b.json"], "parquet", "; the files end in .json: leave out --format"),
+        (["a.jsonl.gz"], "orc", "; the files end in .jsonl: leave out --format"),
+        (["a.json"], "json", ""),
+        (["part-0"], "parquet", ""),
+    ],
+)
+def test_files_in_another_format_than_the_given_one_say_so(names: list[str], given: str, said: str) -> None:
+    assert put(*names).suggest_format(given) == said
+
+
+@pytest.mark.parametrize(("given", "hint"), [("parquet", ": leave out --format"), (None, "Could not read footer")])
+def test_an_error_of_sparks_ends_with_the_format_that_names_tell(given: str | None, hint: str) -> None:
+    spark = MagicMock()
+    spark.read.format().options().load.side_effect = PySparkException("Could not read footer")
+    places = {"left": put("1.json").path, "right": "right", "out": "near", "checkpoint": None}
+    job = FileJoin(
+        **places, formats=("parquet", "parquet"), schemas=(None, None), verb=join, arguments={"time": ("ts", "ts")},
+        once=True, flush=False, trigger="1 second", out_format=given,
+    )  # fmt: skip
+    with pytest.raises(StreamJoinError, match=f"--left: cannot read left as parquet: .*{hint}$"):
+        job.explain(spark, Console())
 
 
 def test_files_that_tell_nothing_need_a_format() -> None:

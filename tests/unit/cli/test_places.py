@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from streamjoin.cli.app import main
+from streamjoin.cli.window import check_window
 
 RUN = ["run", "--on=l.x = r.x", "--within=1s", "--time=ts", "--delay=1 second"]
 TOPICS = ["--left=kafka://h:1/t", "--left-schema=x INT", "--right=quotes"]
@@ -87,3 +88,30 @@ def test_other_mistakes_have_a_sentence(arguments: list[str], said: str) -> None
 
 def test_inputs_may_be_the_same() -> None:
     assert "no directory nowhere" in refuse("--right=trades", "--left=trades", "--right=nowhere")
+
+
+# The window
+
+
+NO_WINDOW = ["run", "--time=ts,at", "--delay=1 second", "--left=trades", "--right=quotes", "--out=near"]
+
+
+@pytest.mark.parametrize("more", [[], ["--aggregate=count(*) AS n"]])
+@pytest.mark.parametrize("on", ["l.x = r.x", "l.x = r.x AND l.ts > r.ts"])
+def test_a_join_without_a_window_is_refused_before_spark_starts(on: str, more: list[str]) -> None:
+    done = CliRunner().invoke(main, [*NO_WINDOW, f"--on={on}", *more])
+    said = " ".join(done.output.replace("\u2502", " ").split())
+    assert done.exit_code == 2
+    assert "no window: give --within, --between, --tumbling or --last, or time bounds in --on, such as r.at " in said
+
+
+@pytest.mark.parametrize("on", ["r.AT BETWEEN l.ts AND l.ts + INTERVAL 1 MINUTE", "l.x = = r.x"])
+def test_time_bounds_may_be_the_window_and_what_cannot_be_read_is_for_the_library(on: str) -> None:
+    check_window(None, on, ("ts", "at"))
+
+
+@pytest.mark.parametrize("option", ["--delay=10", "--trigger=10"])
+def test_a_time_without_a_unit_is_told_what_can_be_typed(option: str) -> None:
+    said = refuse(option)
+    assert f"{option[:-3]}: cannot read '10' as a duration; expected text such as \"15 minutes\"" in said
+    assert "timedelta" not in said

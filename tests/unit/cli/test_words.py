@@ -22,6 +22,17 @@ from streamjoin.cli.words import to_options
             "--kafka-config: cannot read Kafka's settings in /x: Is a directory",
         ),
         ("on: unknown column l.y", "--on: unknown column l.y"),
+        ("by: unknown column l.symbol", "--by: unknown column l.symbol"),
+        (
+            "window: last(5) counts rows, which nothing tells; give p=",
+            "--last: last(5) counts rows, which nothing tells; give -p",
+        ),
+        ("give schemas in place of files, with rates= and p=", "give schemas in place of files, with --rate and -p"),
+        (
+            "bound the other end too, or give window=",
+            "bound the other end too, or give --within, --between or --tumbling",
+        ),
+        ("on: l.p=r.p", "--on: l.p=r.p"),
         ("the cells say on: it", "the cells say on: it"),
     ],
 )

@@ -5,6 +5,7 @@
 Milliseconds from the push of a pair's later row to the callback with the result (DP-Join Def. 4.2). Windows are full
 before the first row is timed. Handshake join finds a pair when its rows meet: in a long chain after a quarter of the
 window on average, in one of two after an eighth.
+The longest latencies of a run are pauses of Python's garbage collector, which walks all results that this script keeps.
 With `--pieces`, runs are added to those that the file holds, and the table is made of all.
 """
 

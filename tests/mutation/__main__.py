@@ -45,7 +45,10 @@ FATES = (
     "not tried to the end",
 )
 FOUND = FATES[1:5]
-BESIDES = {"worker": ("tests/properties/test_worker.py",), "flow": ("tests/unit/spark/test_processor.py",)}
+BESIDES = {
+    "worker": tuple(f"tests/properties/test_{name}.py" for name in ("worker", "order", "reduce", "slide")),
+    "flow": ("tests/properties/test_late.py", "tests/unit/spark/test_processor.py"),
+}
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from streamjoin import between, last, within
 from streamjoin.errors import StreamJoinError
-from streamjoin.pane import KeyColumn, Rows
+from streamjoin.pane import KeyColumn, Rows, no_columns
 from streamjoin.plan import Block
 from streamjoin.worker import Worker
 from tests.strategies import us
@@ -54,6 +54,15 @@ def test_a_count_window_keeps_no_more_than_it_counts() -> None:
     assert (worker.size.waiting_left, worker.size.waiting_right) == (10, 10)
     assert (worker.size.live_left, worker.size.live_right) == (3, 2)
     assert sum(len(s) for s in worker.list_segments() if not s.name.startswith("w")) == 5
+
+
+def test_the_latest_row_of_all_may_lie_in_another_cell() -> None:
+    """When the input ends in a count window, a row without match is decided at the time of the latest row."""
+    worker = Worker(plan_of(last(left=2, right=2), "left"))
+    elsewhere = Rows(np.array([9]), (), no_columns(1), route=np.array([1]))
+    here = replace(left((5, 0)).rows, route=np.array([2]))
+    list(worker.process(Block(here), (), tally={"l": [here], "r": [elsewhere]}))
+    assert pairs(worker.finish()) == [(0, None, 9)]
 
 
 def test_a_batch_must_be_over_before_the_next_and_before_its_state_is_taken() -> None:

@@ -2,6 +2,8 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +22,7 @@ from tests.blocks import StateStore, to_block
 from tests.properties.test_reduce import COLUMNS, aggregate
 from tests.properties.test_worker import ARRIVING, RIGHT
 
-PAYLOAD = pa.schema([("a", pa.int32()), ("b", pa.float64()), ("ts", pa.int64())])
+PAYLOAD = pa.schema([("a", pa.int32()), ("b", pa.float64()), ("ts", pa.int64()), ("d", pa.decimal128(14, 2))])
 PLACES = {name: at for at, name in enumerate(PAYLOAD.names)}
 
 
@@ -36,6 +38,10 @@ EVERY = (
     of("sum", "b"),
     *(of(op, "ts") for op in ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "min", "max")),
     *(of(op, "b") for op in ("avg", "min", "max", "var_pop")),
+    *(
+        Aggregate(op, (Taken("r", PLACES["d"]),), pa.decimal128(*size))
+        for op, size in {"sum": (24, 2), "avg": (18, 6), "min": (14, 2)}.items()
+    ),
 )
 assert COLUMNS  # the columns of the right rows of a history: ts, a, b
 
@@ -46,7 +52,15 @@ def plan_of(size: int, every: int, keys: int) -> Plan:
     return Plan(on, Between(1 - size, 0), PAYLOAD, PAYLOAD, reduction=reduction)
 
 
+def add_decimal(batch: Batch) -> Batch:
+    """Right rows with a quarter of `a` as a decimal."""
+    rows = [{**row, "d": None if row["a"] is None else Decimal(row["a"]) / 4} for row in batch.right]
+    return replace(batch, right=rows)
+
+
 def show(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value.quantize(Decimal("0.000001"), ROUND_HALF_UP))
     if isinstance(value, float):
         return "nan" if math.isnan(value) else f"{round(value, 9) + 0.0}"
     return repr(value)
@@ -81,6 +95,7 @@ def test_a_worker_slides_as_the_law_says(
 ) -> None:
     plan = plan_of(max(size, every), min(size, every), keys)
     worker, state, found = Worker(plan), StateStore(), Counter[tuple[str, ...]]()
+    batches = [add_decimal(batch) for batch in batches]
     most, round_module.MOST_WINDOWS = round_module.MOST_WINDOWS, 2 if few else 1 << 16
     try:
         for k, batch in enumerate(batches, 1):

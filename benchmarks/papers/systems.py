@@ -254,6 +254,7 @@ def measure_latency(load: Load, layout: object, seconds: float, block: int = 1) 
 def _describe(found: list[tuple[float, NDArray[np.int64]]], arrivals: Mapping[Side, Arrivals]) -> dict[str, float]:
     each = [at - np.fmax(*(one.find_pushed(times) for one in arrivals.values())) for at, times in found]
     late = 1000 * np.concatenate([np.zeros(0), *each])
+    late = late[~np.isnan(late)]  # else of rows that filled the windows, and waited for their turn
     if not len(late):
         return {**dict.fromkeys(("mean", "p50", "p99", "most"), float("nan")), "results": 0}
     p50, p99 = np.quantile(late, (0.5, 0.99))

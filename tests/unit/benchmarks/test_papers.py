@@ -142,6 +142,9 @@ def test_latency_is_from_the_push_of_the_later_row() -> None:
     found = measure_latency(Load.equal(2000, 3), sj.Grid(2, 2), 0.5, 10)
     assert found["results"] == found["expected"] > 10
     assert 0 < found["p50"] <= found["p99"] < 10_000
+    found = measure_latency(Load.equal(2000, 10), sj.Scale(2), 0.5, 10)  # whose last results wait while windows fill
+    assert 0 < found["p50"] <= found["p99"] < 10_000
+    assert 0.8 * found["expected"] < found["results"] <= found["expected"]
 
 
 def _experiment(run: int = 1) -> Experiment:

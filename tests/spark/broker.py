@@ -6,12 +6,13 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.spark.maven import copy_jars
 
@@ -102,6 +103,20 @@ num.partitions=2
     finally:
         process.kill()
         process.wait()
+
+
+def create_topics(spark: SparkSession, servers: str, names: Sequence[str]) -> None:
+    """Empty topics, by the client that Spark's connector has loaded."""
+    jvm: Any = spark._jvm
+    settings, topics = jvm.java.util.Properties(), jvm.java.util.ArrayList()
+    settings.put("bootstrap.servers", servers)
+    for name in names:
+        topics.add(jvm.org.apache.kafka.clients.admin.NewTopic(name, 2, 1))
+    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    try:
+        admin.createTopics(topics).all().get()
+    finally:
+        admin.close()
 
 
 def _list(listeners: dict[str, int]) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import streamjoin as sj
 from streamjoin.spark.compat import RELEASE
 from streamjoin.spark.packages import PACKAGES
-from tests.spark.broker import Places, broker
+from tests.spark.broker import Places, broker, create_topics
 from tests.spark.maven import fetch
 
 
@@ -41,6 +41,8 @@ def kafka(servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sp
 
 
 @pytest.fixture
-def topic(servers: str) -> str:
-    """The URL of a topic that is not there yet."""
-    return f"kafka://{servers}/t{uuid4().hex}"
+def topic(kafka: SparkSession, servers: str) -> str:
+    """The URL of an empty topic; there are others with these ends, so that no first write has to wait for them."""
+    name = f"t{uuid4().hex}"
+    create_topics(kafka, servers, [name + end for end in ("", "l", "r", "o", "out")])
+    return f"kafka://{servers}/{name}"

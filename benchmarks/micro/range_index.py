@@ -33,13 +33,17 @@ CONDITIONS = {
 }
 
 
-def rows(predicate: Predicate, side: Side, size: int, rng: np.random.Generator) -> Rows:
+def draw(size: int, rng: np.random.Generator) -> pa.RecordBatch:
     """Prices, a lower one not far below each, and tolerances."""
     values = {"p": rng.uniform(1, 1000, size), "tol": rng.uniform(0, 0.01, size)}
     values["q"] = values["p"] - rng.uniform(0, 0.02, size)
-    batch = pa.RecordBatch.from_pydict(values)
+    return pa.RecordBatch.from_pydict(values)
+
+
+def rows(predicate: Predicate, side: Side, batch: pa.RecordBatch) -> Rows:
+    """With the keys that a predicate asks for."""
     keys = (key_column(evaluate_column(key, batch), key.type) for key in predicate.keys(side))
-    return Rows(np.zeros(size, np.int64), tuple(keys), no_columns(size))
+    return Rows(np.zeros(len(batch), np.int64), tuple(keys), no_columns(len(batch)))
 
 
 def without_index(predicate: Predicate) -> Predicate:
@@ -50,21 +54,22 @@ def without_index(predicate: Predicate) -> Predicate:
 
 def compare(name: str, probe: Side, rng: np.random.Generator) -> list[object]:
     predicate = parse(CONDITIONS[name], SCHEMA, SCHEMA)
-    segment = Segment("s", rows(predicate, OTHER[probe], WINDOW, rng))
-    block = rows(predicate, probe, PROBES, rng)
-    few = block.slice(0, FEW)
-    indexed, nested = Matcher(predicate, within("1 minute")), Matcher(without_index(predicate), within("1 minute"))
-    plain = nested.prepare(OTHER[probe], segment)
+    alone, other = without_index(predicate), OTHER[probe]
+    window, probing = draw(WINDOW, rng), draw(PROBES, rng)
+    segment, block = Segment("s", rows(predicate, other, window)), rows(predicate, probe, probing)
+    indexed, nested = Matcher(predicate, within("1 minute")), Matcher(alone, within("1 minute"))
+    few = rows(alone, probe, probing.slice(0, FEW))
+    plain = nested.prepare(other, Segment("n", rows(alone, other, window)))
 
     def by_index() -> int:
-        prepared = indexed.prepare(OTHER[probe], segment)
+        prepared = indexed.prepare(other, segment)
         return sum(len(pairs.probe) for pairs in indexed.pairs(probe, block, prepared))
 
     def by_loop() -> int:
         return sum(len(pairs.probe) for pairs in nested.pairs(probe, few, plain))
 
-    prepared = indexed.prepare(OTHER[probe], segment)
-    assert sum(len(pairs.probe) for pairs in indexed.pairs(probe, few, prepared)) == by_loop()
+    prepared = indexed.prepare(other, segment)
+    assert sum(len(pairs.probe) for pairs in indexed.pairs(probe, block.slice(0, FEW), prepared)) == by_loop()
     matches = by_index() / PROBES
     seconds = measure({"index": by_index, "loop": by_loop}, REPEAT)
     index, loop = seconds["index"] / PROBES * 1e6, seconds["loop"] / FEW * 1e6

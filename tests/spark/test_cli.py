@@ -21,6 +21,7 @@ from streamjoin.cli.verbs import split_commas
 COMMAND = [sys.executable, "-m", "streamjoin"]
 RUN = ["run", "--left=trades", "--right=quotes", "--on=l.x = r.x", "--time=ts", "--delay=1 second", "--out=near"]
 ON = "l.sym = r.sym AND abs(l.price - r.ask) <= 0.5"
+NEAR = ["run", "--left=trades", "--right=quotes", f"--on={ON}", "--time=ts", "--delay=10 seconds", "--out=near"]
 TRADES = [("09:30:00", "ACME", 20.1), ("09:30:04", "ACME", 21.9), ("09:30:02", "BETA", 41.0)]
 QUOTES = [("09:30:01", "ACME", 20.5), ("09:30:02", "BETA", 40.6), ("09:30:06", "ACME", 22.0)]
 
@@ -140,22 +141,12 @@ def test_after_a_flush_rows_of_that_time_are_late_and_others_go_on(home: Path) -
 
 @pytest.mark.slow
 def test_explain_shows_the_plan_and_another_plan_is_refused(home: Path) -> None:
-    common = [
-        "--left=trades",
-        "--right=quotes",
-        "--on",
-        ON,
-        "--time=ts",
-        "--delay=10 seconds",
-        "--format=json",
-        "--out=near",
-    ]
-    explained = run(home, "run", *common, "--within=5 seconds", "--layout=Keyed(2)", "--explain")
+    explained = run(home, *NEAR, "--within=5 seconds", "--layout=Keyed(2)", "--explain")
     assert explained.returncode == 0, explained.stderr
     assert "Keyed(2), as asked for: 2 cells" in explained.stdout
-    assert run(home, "run", *common, "--within=5 seconds", "--once").returncode == 0
+    assert run(home, *NEAR, "--within=5 seconds", "--once").returncode == 0
     write(home / "trades", "3", "price", [("09:30:06", "BETA", 40.9)])
-    other = run(home, "run", *common, "--within=6 seconds", "--once")
+    other = run(home, *NEAR, "--within=6 seconds", "--once")
     assert other.returncode == 1
     assert "This checkpoint was written by another join" in other.stderr
     assert "Traceback" not in other.stderr
@@ -164,19 +155,8 @@ def test_explain_shows_the_plan_and_another_plan_is_refused(home: Path) -> None:
 @pytest.mark.guarantee
 @pytest.mark.slow
 def test_a_run_that_is_killed_before_its_first_commit_goes_on_and_another_is_refused(home: Path) -> None:
-    job = [
-        "run",
-        "--left=trades",
-        "--right=quotes",
-        "--on",
-        ON,
-        "--time=ts",
-        "--delay=10 seconds",
-        "--out=near",
-        "--once",
-    ]
     process = subprocess.Popen(
-        [*COMMAND, *job, "--within=5 seconds"], cwd=home, env=environment(), start_new_session=True
+        [*COMMAND, *NEAR, "--once", "--within=5 seconds"], cwd=home, env=environment(), start_new_session=True
     )
     checkpoint, end = home / "near" / "_checkpoint", time.monotonic() + 180
     while not (checkpoint / "offsets" / "0").exists() and time.monotonic() < end:
@@ -186,9 +166,9 @@ def test_a_run_that_is_killed_before_its_first_commit_goes_on_and_another_is_ref
     assert not (checkpoint / "commits" / "0").exists()
     assert not (checkpoint / "streamjoin" / "plan.json").exists()
 
-    other = run(home, *job, "--within=6 seconds")
+    other = run(home, *NEAR, "--once", "--within=6 seconds")
     assert (other.returncode, "--- this join\nwindow        between('-6 seconds'" in other.stderr) == (1, True)
-    again = run(home, *job, "--within=5 seconds")
+    again = run(home, *NEAR, "--once", "--within=5 seconds")
     assert again.returncode == 0, again.stderr
     assert "3 matches found" in again.stdout
 
